@@ -215,3 +215,58 @@ async fn run_task(hub: &impl Drive, poller: &crate::tokio::AsyncPoller, notify: 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    /// Fails in its first turn, and reports how it ends.
+    struct Failing {
+        ends: Sender<Option<ErrorKind>>,
+        is_over: AtomicBool,
+    }
+
+    impl Drive for Failing {
+        fn turn(&self, _: &Events) -> io::Result<Option<Duration>> {
+            Err(ErrorKind::HostUnreachable.into())
+        }
+
+        fn end(&self) {
+            if !self.is_over.swap(true, Ordering::Relaxed) {
+                self.ends.send(None).unwrap();
+            }
+        }
+
+        fn fail(&self, error: io::Error) {
+            if !self.is_over.swap(true, Ordering::Relaxed) {
+                self.ends.send(Some(error.kind())).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_system_call_is_passed_on_as_the_reason() {
+        let (ends, end) = channel();
+        let start = |launch: Launch| {
+            launch.start(Arc::new(Failing { ends: ends.clone(), is_over: AtomicBool::new(false) }), "fails")
+        };
+        let thread = start(Launch::thread(Poller::new().unwrap())).unwrap();
+        assert_eq!(end.recv().unwrap(), Some(ErrorKind::HostUnreachable));
+        drop(thread);
+        #[cfg(all(feature = "tokio", target_os = "linux"))]
+        {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let task = start(Launch::task(Poller::new().unwrap()).unwrap()).unwrap();
+                while task.task.as_ref().is_some_and(|task| !task.is_finished()) {
+                    tokio::task::yield_now().await;
+                }
+            });
+            assert_eq!(end.recv().unwrap(), Some(ErrorKind::HostUnreachable));
+        }
+    }
+}

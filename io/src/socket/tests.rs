@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{EINVAL, EIO, MAX_SEGMENTS, SocketOptions, UdpSocket, refuses_segments};
-use crate::ReceiveBatch;
 use crate::options::set_largest_size;
+use crate::{DatagramBatch, ReceiveBatch};
 
 /// Sends ICMP "destination unreachable" messages that quote a datagram from `local` to `remote`. `None`: this
 /// process may not.
@@ -41,13 +41,14 @@ fn icmp_messages_do_not_fail_a_receive() {
     let Some(unreachable) = unreachable(local, peer.local_address()) else {
         return eprintln!("not tested: sending ICMP needs CAP_NET_RAW");
     };
-    let (mut batch, mut buffer) = (ReceiveBatch::new(4), [0; 100]);
+    let (mut batch, mut several, mut buffer) = (ReceiveBatch::new(4), DatagramBatch::default(), [0; 100]);
     for code in 0..16 {
-        for single in [false, true] {
+        for call in 0..3 {
             unreachable(code);
-            match single {
-                false => assert_eq!(socket.receive(&mut batch).unwrap(), 0, "code {code}"),
-                true => assert_eq!(datagrams.receive_now(&mut buffer).unwrap(), None, "code {code}"),
+            match call {
+                0 => assert_eq!(socket.receive(&mut batch).unwrap(), 0, "code {code}"),
+                1 => assert_eq!(datagrams.receive_now(&mut buffer).unwrap(), None, "code {code}"),
+                _ => assert_eq!(datagrams.receive_batch_now(&mut several).unwrap(), 0, "code {code}"),
             }
             // Later datagrams are received.
             assert_eq!(peer.send(peer.local_address(), local, b"later", 5), 5);

@@ -92,7 +92,7 @@ fn serve<E: Engine>(hub: &Hub<E>, number: usize) {
         match socket.receive_batch(&mut batch) {
             Ok(0) => hub.tick(),
             Ok(_) => hub.receive(number, &batch),
-            Err(_) => break,
+            Err(error) => return hub.fail(error),
         }
     }
 }
@@ -105,8 +105,8 @@ fn drive<E: Engine>(hub: &Hub<E>, poller: &Poller) {
     while !hub.is_over() {
         let longest = if watches { WAIT } else { LAZY };
         let watched = if watches { &hub.links.unicast[..] } else { &[] };
-        if poller.wait_with(watched, &mut events, Some(hub.rest(longest))).is_err() {
-            break;
+        if let Err(error) = poller.wait_with(watched, &mut events, Some(hub.rest(longest))) {
+            return hub.fail(error);
         }
         for ready in events.iter() {
             let number = ready.key as usize;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use netdyno_echonet_core::{AnswerError, DescriptionError, RequestError};
 use netdyno_io::Interface;
@@ -54,6 +55,9 @@ pub enum Error {
     /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// A system call of its driver failed, so the controller or device has ended.
+    #[error("the controller or device has ended because a system call failed: {0}")]
+    Driver(#[source] Arc<io::Error>),
     /// The controller or device was closed.
     #[error("the controller or device is closed")]
     Closed,
@@ -105,7 +109,7 @@ pub enum CallError {
     /// The node did not answer, or answered with an error.
     #[error(transparent)]
     Answer(#[from] AnswerError),
-    /// The controller was closed.
+    /// The controller was closed, or has ended: then `updates` returns the reason.
     #[error("the controller is closed")]
     Closed,
 }

@@ -62,6 +62,14 @@ impl Links {
         Ok(Self { unicast, groups, scope, own, from_unicast, on_link })
     }
 
+    /// Without sockets.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        let on_link = Mutex::new(OnLink::new(&Settings::default()));
+        let (unicast, groups, own) = (Vec::new(), Vec::new(), Vec::new());
+        Self { unicast, groups, scope: 0, own, from_unicast: false, on_link }
+    }
+
     /// A poller for the multicast sockets, each keyed by its number; unicast sockets are usually read
     /// directly.
     pub(crate) fn poller(&self) -> io::Result<Poller> {

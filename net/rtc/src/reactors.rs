@@ -127,7 +127,15 @@ impl<H: Handler + Send + 'static> Reactors<H> {
 
 impl<H: Handler + Send + 'static> Reactor<H> {
     fn start(endpoint: Endpoint, handler: H) -> Result<Self, Error> {
-        let (address, waker) = (endpoint.local_address(), endpoint.waker());
+        let place = (endpoint.local_address(), endpoint.waker());
+        Self::spawn(place, move |inbox, counted| drive(endpoint, handler, inbox, counted))
+    }
+
+    /// Runs `drive` on a thread of its own.
+    fn spawn(
+        (address, waker): (SocketAddr, Waker),
+        drive: impl FnOnce(&Receiver<Task<H>>, Counted) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Self, Error> {
         let connections = Arc::new(AtomicUsize::new(0));
         let (tasks, inbox) = channel();
         let counted = Counted(connections.clone());
@@ -135,7 +143,7 @@ impl<H: Handler + Send + 'static> Reactor<H> {
         let cause = failure.clone();
         // Callers learn of the end when `inbox` is dropped, after the reason was stored.
         let turn = move || {
-            if let Err(Error::Io(error)) = drive(endpoint, handler, &inbox, counted) {
+            if let Err(Error::Io(error)) = drive(&inbox, counted) {
                 // It is set once.
                 let _ = cause.set(Arc::new(error));
             }
@@ -186,5 +194,34 @@ struct Counted(Arc<AtomicUsize>);
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.store(ENDED, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netdyno_io::Poller;
+    use netdyno_rtc_core::{Event, Message};
+
+    use super::*;
+    use crate::engine::Connection;
+
+    struct Ignore;
+
+    impl Handler for Ignore {
+        fn on_event(&mut self, _: &mut Connection<'_>, _: Event) {}
+        fn on_message(&mut self, _: &mut Connection<'_>, _: Message) {}
+    }
+
+    #[test]
+    fn a_dead_reactor_gives_its_reason() {
+        let place = || (SocketAddr::from(([127, 0, 0, 1], 9)), Poller::new().unwrap().waker());
+        let failing =
+            Reactor::<Ignore>::spawn(place(), |_, _| Err(Error::Io(io::ErrorKind::HostUnreachable.into())));
+        let ended = Reactor::<Ignore>::spawn(place(), |_, _| Ok(()));
+        let reactors = Reactors { all: vec![failing.unwrap(), ended.unwrap()] };
+        let reason = |reactor| reactors.run(reactor, |_, _| ()).unwrap_err();
+        let is_kept = matches!(reason(0), Error::Driver(why) if why.kind() == io::ErrorKind::HostUnreachable);
+        assert!(is_kept, "{}", reason(0));
+        assert!(matches!(reason(1), Error::Closed));
     }
 }

@@ -157,3 +157,16 @@ impl Settings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Applications pay for a faster setup only if they ask for it.
+    #[test]
+    fn by_default_no_cpu_time_is_spent_on_a_faster_setup() {
+        let settings = Settings::new().unwrap();
+        let polls = (settings.spin, settings.setup_spin);
+        assert_eq!((polls, settings.rehearse), ((Duration::ZERO, Duration::ZERO), false));
+    }
+}

@@ -103,6 +103,13 @@ impl User {
         })
     }
 
+    /// A pattern is permitted only if a rule names it, as in Redis: it could match more channels than a rule does.
+    fn may_use_channel(&self, channel: &[u8], is_pattern: bool) -> bool {
+        self.channels.iter().any(|rule| {
+            &**rule == b"*" || if is_pattern { **rule == *channel } else { glob::matches(rule, channel) }
+        })
+    }
+
     /// The key rules as text.
     pub(crate) fn keys_text(&self) -> String {
         let text = |rule: &KeyRule| {
@@ -350,15 +357,15 @@ impl Acl {
             "subscribe" | "ssubscribe" | "psubscribe" => &args[1..],
             _ => &[],
         };
-        let literal = command.name == "psubscribe";
-        let may = |channel: &&[u8]| {
-            user.channels.iter().any(|rule| {
-                &**rule == b"*" || if literal { **rule == **channel } else { glob::matches(rule, channel) }
-            })
-        };
-        if !channels.iter().all(may) {
+        let is_pattern = command.name == "psubscribe";
+        if !channels.iter().all(|channel| user.may_use_channel(channel, is_pattern)) {
             return Err(Denial::Channel);
         }
         Ok(())
+    }
+
+    /// Whether a user may be subscribed to this channel, or to this pattern of channels.
+    pub(crate) fn may_listen(&self, name: &str, channel: &[u8], is_pattern: bool) -> bool {
+        self.users.get(name).is_some_and(|user| user.may_use_channel(channel, is_pattern))
     }
 }

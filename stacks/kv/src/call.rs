@@ -87,7 +87,8 @@ pub(crate) fn retry(
     id: SessionId,
     key: &(usize, Box<[u8]>),
 ) -> bool {
-    let Some(session) = world.sessions.get_mut(id) else { return true };
+    // A session about to close must not take a value that its client will not receive.
+    let Some(session) = world.sessions.get_mut(id).filter(|session| !session.closing) else { return true };
     let protocol = session.protocol;
     let Some(blocked) = session.blocked.take() else { return true };
     keys.db = key.0;
@@ -99,11 +100,20 @@ pub(crate) fn retry(
     let mut out = Vec::new();
     let mut served = false;
     if let Some(index) = index.filter(|_| fits) {
+        let args = borrowed(&blocked.args);
+        // Permissions can change while the command waits.
+        let denial = match session.unrestricted {
+            true => None,
+            false => world.acl.check(&session.user, &commands.get(index).spec, &args).err(),
+        };
         let reply = Reply::new(&mut out, protocol);
         let waiting = Waiting::Again;
         let mut context =
             Context { keys, world, commands, reply, id, waiting, still_waits: false, close: false };
-        context.run(index, &borrowed(&blocked.args));
+        match denial {
+            Some(denial) => context.fail(index, 0, &denial.error()),
+            None => context.run(index, &args),
+        }
         served = !context.still_waits;
     }
     if let Some(session) = world.sessions.get_mut(id) {

@@ -65,6 +65,10 @@ pub(crate) struct World {
     pub(crate) entropy: Entropy,
 }
 
+/// Redis' error for commands that a change of the role ends.
+const UNBLOCKED_BY_ROLE: &str =
+    "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
+
 impl World {
     /// Publishes keyspace events.
     pub(crate) fn notify(&mut self, keys: &mut Keyspace) {
@@ -143,6 +147,21 @@ impl World {
         self.replication.follow(primary);
         self.history = self.entropy.digits(ID_DIGITS);
         keys.expiry = if primary.is_some() { Expiry::Hide } else { Expiry::Remove };
+        if primary.is_some() {
+            self.end_blocked(keys);
+        }
+    }
+
+    /// Ends commands that wait for a key or for replicas, and their connections: on a replica they would remove what
+    /// the primary adds. Paused commands are checked again when the pause ends.
+    fn end_blocked(&mut self, keys: &mut Keyspace) {
+        let waits = |blocked: &Blocked| blocked.on_timeout != OnTimeout::Run;
+        let sessions = self.sessions.iter().filter(|session| session.blocked.as_deref().is_some_and(waits));
+        for id in sessions.map(|session| session.id).collect::<Vec<_>>() {
+            if self.unblock(keys, id, Some(UNBLOCKED_BY_ROLE)) {
+                self.sessions.end(id);
+            }
+        }
     }
 
     /// Starts an automatic snapshot if one is due.

@@ -122,7 +122,11 @@ impl<E: Engine> Hub<E> {
     /// Adds a listener.
     pub(crate) fn listen(&self) -> Result<Feed<E::Event>, Error> {
         let mut state = self.lock();
-        if self.is_over() { Err(Error::Closed) } else { Ok(state.feeds.listen()) }
+        match self.shared.failure() {
+            Some(error) => Err(Error::Driver(error.clone())),
+            None if self.is_over() => Err(Error::Closed),
+            None => Ok(state.feeds.listen()),
+        }
     }
 
     /// Handles datagrams from the socket with this number, and delivers events.
@@ -224,6 +228,10 @@ impl<E: Engine> Drive for Hub<E> {
     fn end(&self) {
         self.shared.end();
     }
+
+    fn fail(&self, error: io::Error) {
+        self.shared.fail(error);
+    }
 }
 
 impl<E: Engine> State<E> {
@@ -260,4 +268,29 @@ pub(super) fn finish<E: Engine>(mut state: Guard<'_, State<E>>, now: Instant) {
 pub(super) fn release<E: Engine>(mut state: Guard<'_, State<E>>, now: Instant) {
     let due = state.due(now);
     state.release(due);
+}
+
+#[cfg(test)]
+mod tests {
+    use netdyno_io::Poller;
+    use netdyno_io::hub::{block, block_forever};
+
+    use super::*;
+
+    #[test]
+    fn a_dead_driver_gives_its_reason() {
+        const OUT_OF_FILES: i32 = 24;
+        let launch = Launch::thread(Poller::new().unwrap());
+        let (settings, config) = (Settings::default(), ControllerConfig::new([0; 3], [0; 13]));
+        let hub = Hub::controller(&settings, config, Links::none(), &launch).unwrap();
+        let feed = hub.listen().unwrap();
+        assert_eq!(block(Some(Instant::now()), |wait| feed.poll(wait)), None, "it has not ended");
+        for code in [OUT_OF_FILES, 1] {
+            hub.fail(io::Error::from_raw_os_error(code));
+            let error = hub.listen().unwrap_err();
+            let is_first = matches!(&error, Error::Driver(why) if why.raw_os_error() == Some(OUT_OF_FILES));
+            assert!(is_first, "{error}");
+        }
+        assert_eq!(block_forever(|wait| feed.poll(wait)), None);
+    }
 }

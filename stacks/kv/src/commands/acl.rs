@@ -3,6 +3,7 @@
 use crate::args::{is, wrong_arguments};
 use crate::command::{Command, Context, Subcommand, help, subcommand};
 use crate::error::Error;
+use crate::session::{Session, SessionId};
 use crate::spec::{CATEGORIES, Flags, Group, Keys};
 
 pub(super) const COMMANDS: &[Command] =
@@ -50,8 +51,22 @@ fn set_user(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
     for session in context.world.sessions.iter_mut().filter(|session| &*session.user == name) {
         session.unrestricted = unrestricted;
     }
+    close_revoked_listeners(context, name);
     context.reply.ok();
     Ok(())
+}
+
+/// Closes the connections of a user with a subscription that the user may no longer have, as Redis does.
+fn close_revoked_listeners(context: &mut Context<'_>, name: &str) {
+    let acl = &context.world.acl;
+    let may_listen = |session: &Session| {
+        let mut channels = session.channels.iter().chain(&session.shard_channels);
+        channels.all(|channel| acl.may_listen(name, channel, false))
+            && session.patterns.iter().all(|pattern| acl.may_listen(name, pattern, true))
+    };
+    let sessions = context.world.sessions.iter().filter(|session| &*session.user == name);
+    let revoked: Vec<_> = sessions.filter(|session| !may_listen(session)).map(|session| session.id).collect();
+    revoked.into_iter().for_each(|id| context.end(id));
 }
 
 fn delete_users(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {
@@ -66,16 +81,21 @@ fn delete_users(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> 
         }
         deleted += 1;
         let gone: Vec<_> = context.world.sessions.iter().filter(|s| *s.user == *name).map(|s| s.id).collect();
-        for id in gone {
-            if id == context.id {
-                context.close = true;
-            } else {
-                context.world.sessions.end(id);
-            }
-        }
+        gone.into_iter().for_each(|id| context.end(id));
     }
     context.reply.integer(deleted);
     Ok(())
+}
+
+impl Context<'_> {
+    /// Closes a session; the own one after this command's reply.
+    fn end(&mut self, id: SessionId) {
+        if id == self.id {
+            self.close = true;
+        } else {
+            self.world.sessions.end(id);
+        }
+    }
 }
 
 fn categories(context: &mut Context<'_>, args: &[&[u8]]) -> Result<(), Error> {

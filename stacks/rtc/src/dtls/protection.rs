@@ -135,6 +135,12 @@ impl Protection {
         self.next_sequence > SEQUENCE_MAX || self.sealed_bytes >= KEY_BYTES_MAX
     }
 
+    /// Pretends that the key has encrypted this much.
+    #[cfg(test)]
+    pub(super) fn set_sealed_bytes(&mut self, bytes: u64) {
+        self.sealed_bytes = bytes;
+    }
+
     /// Encrypts `length` bytes at `headroom()` in `buffer`. Returns the length of the record. `None` if
     /// nothing was written: the buffer is too short, the plaintext exceeds 2^14 bytes, or all sequence
     /// numbers are used.

@@ -68,10 +68,12 @@ fn write_some(stream: &mut TcpStream, bytes: &[u8]) -> usize {
     }
 }
 
-/// Peers that flood with frames faster than they are processed: 16 streams, as many as one peer may have.
+/// Peers that flood with frames faster than they are processed: 32 streams, as many as two peers may have. Together
+/// they may have more queued than the limit, and no stream may have two parts of its input queued.
 #[test]
 fn memory_of_queued_frames_is_bounded_and_none_is_lost() {
-    const PER_STREAM: usize = 100_000;
+    const PER_STREAM: usize = 400_000;
+    const STREAMS_FLOODING: usize = 32;
     for (name, frame) in [
         ("empty", vec![0, 0]),
         ("one byte", vec![0, 1, 7]),
@@ -92,16 +94,16 @@ fn memory_of_queued_frames_is_bounded_and_none_is_lost() {
             streams.turn(Instant::now()).unwrap();
         };
         let all = frame.repeat(PER_STREAM / frame.len());
-        let mut senders: Vec<_> = (0..16)
+        let mut senders: Vec<_> = (0..STREAMS_FLOODING)
             .map(|number| {
-                streams.open(&poller, None, address, None, Owner::Peer(number)).unwrap();
+                streams.open(&poller, None, address, None, Owner::Peer(number as u32)).unwrap();
                 let sender = listener.accept().unwrap().0;
                 sender.set_nonblocking(true).unwrap();
                 (sender, 0)
             })
             .collect();
         let mut received = 0;
-        while received < 16 * all.len() {
+        while received < STREAMS_FLOODING * all.len() {
             for (sender, sent) in &mut senders {
                 *sent += write_some(sender, &all[*sent..]);
             }
@@ -117,6 +119,11 @@ fn memory_of_queued_frames_is_bounded_and_none_is_lost() {
                 })
                 .sum();
             assert!(queued <= 2 * STREAM_QUEUE_BYTES, "{name}: {queued} bytes are queued");
+            let owners =
+                streams.events.iter().filter(|(_, _, event)| matches!(event, StreamEvent::Frames(_)));
+            let mut owners: Vec<_> = owners.map(|(_, id, _)| id.index()).collect();
+            owners.sort_unstable();
+            assert!(owners.windows(2).all(|pair| pair[0] != pair[1]), "{name}: one stream fills the queue");
             // The engine processes one event per turn.
             let Some((owner, id, event)) = streams.next_event() else { continue };
             match event {
