@@ -11,7 +11,9 @@ use crate::{Receiver, Transport};
 pub struct Sink<'a> {
     receiver: &'a Receiver,
     stream: u32,
-    /// Counts sequence numbers: it receives a header for each message, also for those that have none.
+    /// The bytes of every header after the sequence.
+    header_end: [u8; HEADER_BYTES - 8],
+    /// Counts gaps over UDP: it receives a header for each message, also for those that have none.
     numbers: Numbers,
     messages: u64,
     digest: Digest,
@@ -22,8 +24,11 @@ impl<'a> Sink<'a> {
     pub(crate) fn new(receiver: &'a Receiver, connection: usize) -> Self {
         let stream = connection as u32;
         let numbers = Numbers::new(receiver.job.seed, stream, HEADER_BYTES);
+        let mut header = [0; HEADER_BYTES];
+        payload::write_header(&mut header, stream, 0);
+        let header_end = std::array::from_fn(|i| header[8 + i]);
         let expected = vec![0; receiver.job.message_bytes];
-        Self { receiver, stream, numbers, messages: 0, digest: Digest::default(), expected }
+        Self { receiver, stream, header_end, numbers, messages: 0, digest: Digest::default(), expected }
     }
 
     /// Checks and counts a message.
@@ -49,7 +54,8 @@ impl<'a> Sink<'a> {
     }
 
     fn tally(&self) -> Tally {
-        Tally { bytes: self.messages * self.expected.len() as u64, ..self.numbers.tally() }
+        let bytes = self.messages * self.expected.len() as u64;
+        Tally { messages: self.messages, bytes, ..self.numbers.tally() }
     }
 
     fn try_check(&mut self, message: &[u8]) -> Result<(), String> {
@@ -65,16 +71,22 @@ impl<'a> Sink<'a> {
             }
             self.digest.add(message);
         }
-        if message.len() >= HEADER_BYTES {
-            self.numbers.on_message(&message[..HEADER_BYTES], false)?;
-        } else {
-            let sequence = if is_verify { self.messages } else { leading_number(message) };
-            let mut header = [0; HEADER_BYTES];
-            payload::write_header(&mut header, self.stream, sequence);
-            self.numbers.on_message(&header, false)?;
+        let has_header = message.len() >= HEADER_BYTES;
+        if has_header && message[8..HEADER_BYTES] != self.header_end {
+            return Err(format!("the header of message {} is wrong", self.messages));
         }
-        if job.transport == Transport::Tcp && self.numbers.tally() != in_order(self.messages + 1) {
-            return Err(format!("message {} is missing or out of order", self.messages));
+        let sequence = if is_verify && !has_header { self.messages } else { leading_number(message) };
+        match job.transport {
+            // The counters of a stream without loss follow from the number of messages.
+            Transport::Tcp if sequence != self.messages => {
+                return Err(format!("received message {sequence}, expected {}", self.messages));
+            }
+            Transport::Tcp => {}
+            Transport::Udp => {
+                let mut header = [0; HEADER_BYTES];
+                payload::write_header(&mut header, self.stream, sequence);
+                self.numbers.on_message(&header, false)?;
+            }
         }
         self.messages += 1;
         Ok(())
@@ -93,11 +105,6 @@ impl<'a> Sink<'a> {
 /// The first 8 bytes, which every message has.
 fn leading_number(message: &[u8]) -> u64 {
     message.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes))
-}
-
-/// The counters after this number of messages without loss.
-fn in_order(messages: u64) -> Tally {
-    Tally { messages, bytes: messages * HEADER_BYTES as u64, ..Tally::default() }
 }
 
 #[cfg(test)]
