@@ -19,7 +19,7 @@ const AT_ONCE: usize = 2;
 /// A message of the thread that builds the contender with this index.
 enum Report {
     Event(usize, BuildEvent),
-    Ended(usize, Result<Built, BuildError>),
+    Ended(usize, Box<Result<Built, BuildError>>),
 }
 
 impl Engine<'_> {
@@ -57,7 +57,7 @@ impl Engine<'_> {
                         // Nothing receives after an error that ended the run.
                         let mut report = |event| drop(sender.send(Report::Event(index, event)));
                         let built = builder.build(contender, &mut report);
-                        drop(sender.send(Report::Ended(index, built)));
+                        drop(sender.send(Report::Ended(index, Box::new(built))));
                     });
                 }
                 if running.is_empty() {
@@ -70,7 +70,7 @@ impl Engine<'_> {
                     Ok(Report::Ended(index, built)) => {
                         let name = &names[index];
                         running.remove(name.as_str());
-                        match self.take(run, workload, name, built) {
+                        match self.take(run, workload, name, *built) {
                             Ok(built) => builds.extend(built.map(|built| (name.clone(), built))),
                             Err(error) => failed = failed.and(Err(error)),
                         }
