@@ -28,7 +28,7 @@ pub fn send(sender: &'static Sender) -> io::Result<()> {
         let begun_ns = now_ns();
         let socket = TcpStream::connect(peer)?;
         setup_ns.push(now_ns() - begun_ns);
-        let source = sender.source(i);
+        let source = Source::new(sender, i);
         spawn_thread(&sender.job, move || send_on(&sender.job, socket, source));
     }
     sender.job.lab.connected(&setup_ns);
@@ -57,7 +57,7 @@ pub fn receive(receiver: &'static Receiver) -> io::Result<()> {
     for i in 0..receiver.job.connections {
         let listener = TcpListener::bind(receiver.job.local())?;
         ports.push(listener.local_addr()?.port());
-        let sink = receiver.sink(i);
+        let sink = Sink::new(receiver, i);
         spawn_thread(&receiver.job, move || {
             let (socket, _) = listener.accept()?;
             until_hang_up(receive_on(&receiver.job, socket, sink))

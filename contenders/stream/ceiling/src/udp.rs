@@ -34,7 +34,7 @@ pub fn send(sender: &'static Sender) -> io::Result<()> {
         let begun_ns = now_ns();
         let link = Link::bind(&sender.job)?;
         setup_ns.push(now_ns() - begun_ns);
-        let source = sender.source(i);
+        let source = Source::new(sender, i);
         spawn_thread(&sender.job, move || send_on(&sender.job, &link, peer, source));
     }
     sender.job.lab.connected(&setup_ns);
@@ -77,7 +77,7 @@ pub fn receive(receiver: &'static Receiver) -> io::Result<()> {
     for i in 0..receiver.job.connections {
         let link = Link::bind(&receiver.job)?;
         ports.push(link.socket.local_addr()?.port());
-        let sink = receiver.sink(i);
+        let sink = Sink::new(receiver, i);
         spawn_thread(&receiver.job, move || receive_on(&link, sink));
     }
     receiver.bound(&ports);

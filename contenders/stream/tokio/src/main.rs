@@ -38,7 +38,7 @@ async fn send(sender: &'static Sender) -> io::Result<()> {
     let job = &sender.job;
     let mut setup_ns = Vec::new();
     for (i, peer) in sender.peers().into_iter().enumerate() {
-        let (begun, source) = (Instant::now(), sender.source(i));
+        let (begun, source) = (Instant::now(), Source::new(sender, i));
         match job.transport {
             Transport::Tcp => spawn(job, send_stream(job, TcpStream::connect(peer).await?, source)),
             Transport::Udp => {
@@ -86,7 +86,7 @@ async fn receive(receiver: &'static Receiver) -> io::Result<()> {
     let job = &receiver.job;
     let mut ports = Vec::new();
     for i in 0..job.connections {
-        let sink = receiver.sink(i);
+        let sink = Sink::new(receiver, i);
         match job.transport {
             Transport::Tcp => {
                 let listener = TcpListener::bind(job.local()).await?;

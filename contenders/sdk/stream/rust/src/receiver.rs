@@ -4,7 +4,7 @@ use netdyno_contender::payload::Tally;
 use netdyno_contender::{Counters, Event, Gate, Phase, end};
 use serde_json::json;
 
-use crate::{Job, Sink};
+use crate::Job;
 
 /// The receiving role.
 #[derive(Debug)]
@@ -24,11 +24,6 @@ impl Receiver {
     pub fn bound(&self, ports: &[u16]) {
         self.job.lab.signal("sender", json!({ "ports": ports }));
         self.job.lab.connected(&[]);
-    }
-
-    /// Returns the sink of a connection's messages. Call it once per connection.
-    pub fn sink(&self, connection: usize) -> Sink<'_> {
-        Sink::new(self, connection)
     }
 
     pub(crate) fn handle_event(&self, event: Event) {

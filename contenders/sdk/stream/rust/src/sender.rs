@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use netdyno_contender::{Counters, Event, Phase, end};
 use serde_json::Value;
 
-use crate::{Job, Source};
+use crate::Job;
 
 /// What a source may send.
 pub(crate) mod stage {
@@ -49,11 +49,6 @@ impl Sender {
             ports = self.have_ports.wait(ports).unwrap_or_else(PoisonError::into_inner);
         }
         ports.iter().map(|port| SocketAddr::new(self.job.peer, *port)).collect()
-    }
-
-    /// Returns the messages of a connection. Call it once per connection.
-    pub fn source(&self, connection: usize) -> Source<'_> {
-        Source::new(self, connection)
     }
 
     pub(crate) fn handle_event(&self, event: Event) {

@@ -4,7 +4,8 @@ use netdyno_contender::payload::{self, HEADER_BYTES, Tally};
 use netdyno_contender::{Digest, Receiver as Numbers};
 use serde_json::json;
 
-use crate::{Receiver, Transport};
+use crate::Transport;
+use crate::receiver::Receiver;
 
 /// Checks and counts the messages of one connection. A wrong message ends the process with `failed`.
 #[derive(Debug)]
@@ -21,7 +22,8 @@ pub struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(receiver: &'a Receiver, connection: usize) -> Self {
+    /// The sink of a connection's messages. Call it once per connection.
+    pub fn new(receiver: &'a Receiver, connection: usize) -> Self {
         let stream = connection as u32;
         let numbers = Numbers::new(receiver.job.seed, stream, HEADER_BYTES);
         let mut header = [0; HEADER_BYTES];
@@ -110,15 +112,15 @@ fn leading_number(message: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sender;
     use crate::sender::stage;
     use crate::tests::job;
+    use crate::{Sender, Source};
 
     /// The messages of these sequences as a sender writes them.
     fn messages(transport: &str, bytes: usize, sequences: &[u64]) -> Vec<Vec<u8>> {
         let sender = Sender::new(job(transport, bytes, 1));
         sender.stage.store(stage::TRAFFIC, std::sync::atomic::Ordering::Relaxed);
-        let source = sender.source(0);
+        let source = Source::new(&sender, 0);
         let mut message = vec![0; bytes];
         let write = |sequence: &u64| {
             source.write(&mut message, *sequence);
@@ -148,7 +150,7 @@ mod tests {
         ];
         for (transport, bytes, sequences, wanted) in rows {
             let receiver = Receiver::new(job(transport, *bytes, 1));
-            let mut sink = receiver.sink(0);
+            let mut sink = Sink::new(&receiver, 0);
             let at = format!("{transport} {bytes} {sequences:?}");
             let refused =
                 messages(transport, *bytes, sequences).iter().position(|m| sink.try_check(m).is_err());
@@ -166,7 +168,7 @@ mod tests {
     fn every_byte_of_verify_and_every_length_is_compared() {
         let good = messages("tcp", 40, &[0]).remove(0);
         let receiver = Receiver::new(job("tcp", 40, 1));
-        let mut sink = receiver.sink(0);
+        let mut sink = Sink::new(&receiver, 0);
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 1;

@@ -26,7 +26,8 @@ pub struct Batch {
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(sender: &'a Sender, connection: usize) -> Self {
+    /// The messages of a connection. Call it once per connection.
+    pub fn new(sender: &'a Sender, connection: usize) -> Self {
         Self { sender, connection, message: vec![0; sender.job.message_bytes], messages: 0 }
     }
 
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn a_source_waits_for_phases_and_acknowledgements() {
         let sender = Sender::new(job("tcp", 32, 2));
-        let mut source = sender.source(1);
+        let mut source = Source::new(&sender, 1);
         assert_eq!(source.next_message(), None);
         sender.handle_event(Event::Start(Phase::Verify));
         for sequence in 0..3 {
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn short_messages_have_a_sequence_after_verify() {
         let sender = Sender::new(job("udp", 10, 1));
-        let source = sender.source(0);
+        let source = Source::new(&sender, 0);
         let (mut message, mut wanted) = ([0; 10], [0; 10]);
         payload::fill(&mut wanted, 7, 0, 2);
         source.write(&mut message, 2);
