@@ -47,6 +47,9 @@ pub struct TcpReactor {
     pub(super) shared: Shared,
     /// Whether the thread sleeps: a wake-up makes a system call only then.
     state: Arc<AtomicU8>,
+    /// Whether all events of the last turn have been taken. The caller's own calls of [`close`](Self::close) since then
+    /// may have added some.
+    all_taken: bool,
     /// Takes output for connections that no longer exist.
     sink: Vec<u8>,
 }
@@ -64,7 +67,7 @@ impl TcpReactor {
             },
         };
         let (shared, state) = (Shared::new(limits), Arc::new(AtomicU8::new(AWAKE)));
-        Ok(Self { shared, driver, state, sink: Vec::new() })
+        Ok(Self { shared, driver, state, all_taken: true, sink: Vec::new() })
     }
 
     /// The backend in use: never `Auto`.
@@ -159,11 +162,14 @@ impl TcpReactor {
     /// may return spuriously, and up to 1 ms late. It does nothing unless all events of the last turn have
     /// been taken. It also returns when the output of a paused connection has been accepted.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if !self.shared.events.is_empty() {
+        if !self.all_taken && !self.shared.events.is_empty() {
             return Ok(());
         }
+        self.all_taken = false;
         driver!(&mut self.driver, driver => driver.begin_turn(&mut self.shared));
-        let timeout = self.shared.timeout(timeout);
+        // A caller that closes connections in every turn must not keep the others from being served.
+        let is_pending = !self.shared.events.is_empty();
+        let timeout = if is_pending { Some(Duration::ZERO) } else { self.shared.timeout(timeout) };
         let woken = self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err();
         let timeout = if woken { Some(Duration::ZERO) } else { timeout };
         let result = driver!(&mut self.driver, driver => driver.wait(&mut self.shared, timeout));
@@ -178,7 +184,10 @@ impl TcpReactor {
     #[inline]
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
-            let event = self.shared.events.pop_front()?;
+            let Some(event) = self.shared.events.pop_front() else {
+                self.all_taken = true;
+                return None;
+            };
             // The caller may have closed it meanwhile.
             let stale = match event {
                 Event::Received(key) | Event::Ended(key) | Event::Connected(key) => {

@@ -138,6 +138,38 @@ fn more_receives_than_buffers_are_all_served() {
 }
 
 #[test]
+fn closing_a_connection_in_each_turn_does_not_delay_others() {
+    const CLIENTS: usize = 50;
+    on_each(&Limits::default(), |mut reactor| {
+        let address = listen(&mut reactor);
+        let _clients: Vec<_> = (0..CLIENTS).map(|_| dial(address)).collect();
+        let mut other = dial(address);
+        let others = other.local_addr().unwrap();
+        let mut keys = Vec::new();
+        let accept = |_: &mut TcpReactor, event| {
+            if let Event::Accepted(key, peer) = event {
+                keys.extend((peer != others).then_some(key));
+            }
+        };
+        turn_until(&mut reactor, accept, |reactor| reactor.connections() == CLIENTS + 1);
+        settle(&mut reactor);
+        other.write_all(b"hello").unwrap();
+        let mut is_received = false;
+        // Closed after the events have been taken, as by a server that serves its clients in turn.
+        let turns = keys.into_iter().take_while(|&key| {
+            reactor.close(key, false);
+            reactor.wait(Some(Duration::from_millis(5))).unwrap();
+            while let Some(event) = reactor.next_event() {
+                is_received |= matches!(event, Event::Received(_));
+            }
+            !is_received
+        });
+        let turns = turns.count();
+        assert!(is_received, "no input in {turns} turns");
+    });
+}
+
+#[test]
 fn long_frames_do_not_delay_other_connections() {
     use crate::tcp::limits::{LONG_BYTES, LONG_READ_BYTES, TURN_LONG_BYTES};
     const CLIENTS: usize = 64;
