@@ -160,7 +160,9 @@ impl TcpReactor {
 
     /// Performs one turn: waits until an event, a wake-up or the timeout (`None`: no limit), and receives. It
     /// may return spuriously, and up to 1 ms late. It does nothing unless all events of the last turn have
-    /// been taken. It also returns when the output of a paused connection has been accepted.
+    /// been taken, that is, until [`next_event`](Self::next_event) has returned `None`. It does not wait for events
+    /// if the caller's own calls have caused some since then. It also returns when the output of a paused
+    /// connection has been accepted.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         if !self.all_taken && !self.shared.events.is_empty() {
             return Ok(());

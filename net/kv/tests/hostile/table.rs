@@ -294,8 +294,8 @@ pub(crate) const ABUSES: &[Abuse] = &[
     },
 ];
 
-/// Abuses during which the server exceeds [`PEAK_BYTES`](super::PEAK_BYTES). The probable cause is freed memory that the heap
-/// keeps between allocations in use.
+/// Abuses during which the server exceeds [`PEAK_BYTES`](super::PEAK_BYTES): nothing limits the replies to connections that are
+/// being closed, until the kernel has taken them.
 pub(crate) const UNBOUNDED: &[Abuse] = &[
     Abuse {
         name: "new connections for one large reply each",
