@@ -3,13 +3,14 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::read::Problems;
 
 /// The value of one parameter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "must be a number, a boolean or a string")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum ParamValue {
     /// A whole number.
     Integer(i64),
@@ -226,6 +227,37 @@ impl fmt::Display for Params {
     }
 }
 
+impl<'de> Deserialize<'de> for ParamValue {
+    // By hand: a derived untagged enum would read a whole number above 63 bits as an inexact one, and permit infinity.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = ParamValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, a boolean or a string")
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<ParamValue, E> {
+                Ok(ParamValue::Integer(n))
+            }
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<ParamValue, E> {
+                let n =
+                    i64::try_from(n).map_err(|_| E::custom("a whole number that exceeds 64 signed bits"))?;
+                Ok(ParamValue::Integer(n))
+            }
+            fn visit_f64<E: de::Error>(self, n: f64) -> Result<ParamValue, E> {
+                if n.is_finite() { Ok(ParamValue::Number(n)) } else { Err(E::custom("not a finite number")) }
+            }
+            fn visit_bool<E: de::Error>(self, b: bool) -> Result<ParamValue, E> {
+                Ok(ParamValue::Boolean(b))
+            }
+            fn visit_str<E: de::Error>(self, t: &str) -> Result<ParamValue, E> {
+                Ok(ParamValue::Text(t.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
 /// Records a parameter that is unknown or of another kind. A whole number is also a number.
 pub(super) fn kind_of(at: &str, name: &str, kind: ParamKind, params: &Specs, problems: &mut Problems) {
     match params.get(name) {
@@ -249,5 +281,29 @@ pub(super) fn settle_value(
         None => problems.known(at, "parameter", param, params.keys()),
         Some(Err(rule)) => problems.push(at, rule),
         Some(Ok(checked)) => *value = checked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_not_exact_are_refused() {
+        #[derive(Debug, Deserialize)]
+        struct Row {
+            value: ParamValue,
+        }
+        let json = |text: &str| serde_json::from_str::<Row>(text).map(|row| row.value).ok();
+        let toml = |text: &str| toml::from_str::<Row>(text).map(|row| row.value).ok();
+        for (read, wanted) in [
+            (json(r#"{"value": 9223372036854775807}"#), Some(ParamValue::Integer(i64::MAX))),
+            (json(r#"{"value": 9223372036854775808}"#), None),
+            (toml("value = 1.5"), Some(ParamValue::Number(1.5))),
+            (toml("value = inf"), None),
+            (toml("value = nan"), None),
+        ] {
+            assert_eq!(read, wanted);
+        }
     }
 }

@@ -176,7 +176,7 @@ fn debug_output_contains_no_password() {
     assert!(!text.contains(numbers.trim_matches(['[', ']'])), "{text}");
 }
 
-/// What a session receives other than replies to its own commands, and whether it is closed.
+/// The pushed messages of a session, without replies to its own commands, and whether it is closed.
 fn output(engine: &mut Engine, session: SessionId) -> (String, bool) {
     let (mut text, mut is_closed) = (String::new(), false);
     while let Some((id, output)) = engine.poll_output() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Job;
 
-/// What a source may send.
+/// The stages of the sender, which determine the messages that a source may send.
 pub(crate) mod stage {
     pub(crate) const NOTHING: u8 = 0;
     pub(crate) const VERIFY: u8 = 1;
