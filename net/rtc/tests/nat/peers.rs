@@ -66,6 +66,15 @@ impl End {
     }
 }
 
+/// Describes the connection if the test fails.
+impl Drop for End {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            println!("{:?}\n{:?}\n{:#?}", self.peer.state(), self.peer.selected_pair(), self.peer.stats());
+        }
+    }
+}
+
 /// How two peers communicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {

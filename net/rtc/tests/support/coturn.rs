@@ -2,7 +2,6 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::{env, fs, io, thread};
 
 use netdyno_rtc::{IceServer, Settings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tempfile::TempDir;
 
 /// Ends coturn when dropped; prints its output after a panic.
 pub struct Coturn {
@@ -19,7 +19,8 @@ pub struct Coturn {
     /// The authority of its certificate, in PEM.
     pub authority: String,
     log: Arc<(Mutex<String>, Condvar)>,
-    folder: PathBuf,
+    /// Its certificate and database.
+    _folder: TempDir,
 }
 
 impl Coturn {
@@ -40,12 +41,11 @@ impl Coturn {
         spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
     ) -> Option<Self> {
         let tls_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let folder =
-            env::temp_dir().join(format!("netdyno-coturn-{}-{}", std::process::id(), address.port()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = TempDir::with_prefix("netdyno-coturn-").unwrap();
+        let path = |name: &str| folder.path().join(name);
         let (authority, certificate, key) = certified(&[&address.ip().to_string()]);
-        fs::write(folder.join("certificate"), certificate).unwrap();
-        fs::write(folder.join("key"), key).unwrap();
+        fs::write(path("certificate"), certificate).unwrap();
+        fs::write(path("key"), key).unwrap();
         let mut command = Command::new("turnserver");
         command
             .args(["-n", "--no-cli", "--no-dtls", "--lt-cred-mech", "--realm=netdyno"])
@@ -55,15 +55,14 @@ impl Coturn {
             .arg(format!("--relay-ip={}", address.ip()))
             .arg(format!("--listening-port={}", address.port()))
             .arg(format!("--tls-listening-port={tls_port}"))
-            .arg(format!("--cert={}", folder.join("certificate").display()))
-            .arg(format!("--pkey={}", folder.join("key").display()))
-            .arg(format!("--pidfile={}", folder.join("pid").display()))
-            .arg(format!("--db={}", folder.join("db").display()))
+            .arg(format!("--cert={}", path("certificate").display()))
+            .arg(format!("--pkey={}", path("key").display()))
+            .arg(format!("--pidfile={}", path("pid").display()))
+            .arg(format!("--db={}", path("db").display()))
             .args(extra)
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let Ok(mut process) = spawn(&mut command) else {
-            let _ = fs::remove_dir_all(&folder);
             let why = "turnserver (Debian and Ubuntu: apt-get install coturn)";
             assert!(env::var("NETDYNO_REQUIRE").as_deref() != Ok("all"), "needs {why}");
             eprintln!("skipped: needs {why}");
@@ -77,7 +76,7 @@ impl Coturn {
                 written.1.notify_all();
             }
         });
-        let server = Self { process, address, tls_port, authority, log, folder };
+        let server = Self { process, address, tls_port, authority, log, _folder: folder };
         assert!(server.logs("Total General servers"), "it did not start");
         Some(server)
     }
@@ -89,15 +88,17 @@ impl Coturn {
         !wait.unwrap().1.timed_out()
     }
 
-    /// Its port as text.
+    /// Its process ID as text.
     pub fn process(&self) -> String {
         self.process.id().to_string()
     }
 
+    /// Its port for UDP and TCP.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
+    /// Its port for TLS.
     pub fn tls_port(&self) -> u16 {
         self.tls_port
     }
@@ -129,7 +130,6 @@ impl Drop for Coturn {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = fs::remove_dir_all(&self.folder);
         if thread::panicking() {
             println!("coturn said:\n{}", self.log.0.lock().map(|log| log.clone()).unwrap_or_default());
         }
