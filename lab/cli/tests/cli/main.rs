@@ -8,6 +8,7 @@ mod bench;
 #[path = "../../../../net/mjpeg/tests/page/browser.rs"]
 mod browser;
 mod duels;
+mod evidence;
 mod explain;
 mod faults;
 mod first_look;
