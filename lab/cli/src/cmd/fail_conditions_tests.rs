@@ -8,7 +8,7 @@ use netdyno_lab_analysis::report;
 use netdyno_lab_manifest::ParamValue;
 use netdyno_lab_report::comparison::{markdown, terminal};
 use netdyno_lab_store::fixture::{self, CannedContender};
-use netdyno_lab_store::{CellStatus, Run, RunHeader, TrialRecord};
+use netdyno_lab_store::{CellStatus, Run, RunHeader, Sample, TrialRecord};
 
 #[test]
 fn a_stored_run_keeps_its_conditions() {
@@ -254,5 +254,55 @@ fn a_limit_that_the_second_run_cannot_test_is_missing() {
             Err(refused) => (USAGE, refused.to_string()),
         };
         assert!(found == code && text.contains(part), "{what}: {found}, want {code} and {part:?} in {text}");
+    }
+}
+
+/// A count has no ratio: it is named if it grew, unless a limit covers it.
+#[test]
+fn a_count_that_grew_is_named_or_has_a_limit() {
+    let metric = "[[metrics]]\nname = \"lost\"\nlabel = \"lost\"\nunit = \"1\"\nbetter = \"lower\"\n\
+                  from = { count = { role = \"sink\", counter = \"gaps\" } }\n\n[presets";
+    let mut run = measured();
+    run.header.manifest = run.header.manifest.replacen("[presets", metric, 1);
+    for trial in &mut run.trials {
+        let grown = if trial.cell == HEAD { 5 } else { 0 };
+        let of = |s: &Sample| s.role == "sink" && s.name == "messages";
+        let gaps: Vec<Sample> = trial.samples.iter().filter(|s| of(s)).cloned().collect();
+        let value = |mark| if mark == 0 { 0 } else { grown };
+        let gaps =
+            gaps.into_iter().map(|s| Sample { name: "gaps".to_owned(), value: Some(value(s.mark)), ..s });
+        trial.samples.extend(gaps);
+    }
+    let primary = FailOn::loss(None, 0.03);
+    const WORSE: &str = "Worse, but not covered by --fail-on: lost 0.00 -> 30.0";
+    for (typed, code, part, is_named) in [
+        (vec![primary.clone()], GOOD, "**No regression**", true),
+        (
+            vec![primary.clone(), FailOn::change("lost", 0.0)],
+            REGRESSION,
+            "lost of head is 30.0, that of base is 0.00: regression",
+            false,
+        ),
+        (vec![FailOn::change("lost", 29.0)], REGRESSION, "**Regression**", false),
+        (vec![FailOn::change("lost", 30.0)], GOOD, "**No regression**", false),
+        (vec![primary, FailOn::loss(Some("lost"), 0.5)], MISSING, "**Not compared**", false),
+    ] {
+        let conditions = FailConditions::new(&typed).unwrap();
+        let report = report::build(&run).unwrap();
+        let metrics = run.header.parsed_workload().unwrap().metrics;
+        let within = comparison::within(&report, &metrics, ("base", "head"), &conditions.tolerances);
+        assert_eq!(conditions.code_after(&report, within.claim, within.is_missing), code, "{typed:?}");
+        for text in [markdown(&within, ""), terminal(&within, 1000)] {
+            // Not only in the collapsed section.
+            let shown = text.split("<details>").next().unwrap();
+            assert_eq!(shown.contains(WORSE), is_named, "{typed:?}: {shown}");
+        }
+        let text = markdown(&within, "");
+        let shown = text.split("<details>").next().unwrap();
+        let is_tabulated = typed.iter().any(|one| matches!(one, FailOn::Beyond(t) if t.metric.is_some()));
+        assert!(
+            shown.contains(part) && shown.contains("| lost | 0.00 | 30.0 |") == is_tabulated,
+            "{typed:?}: {shown}"
+        );
     }
 }

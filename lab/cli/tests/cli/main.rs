@@ -13,6 +13,7 @@ mod explain;
 mod faults;
 mod first_look;
 mod inputs;
+mod library;
 mod live;
 mod machine;
 mod pages;
