@@ -295,6 +295,9 @@ fn notes(from: &Report, to: &Report) -> Vec<String> {
     if from.run.lab_version != to.run.lab_version {
         notes.push(format!("measured by netdyno {} and {}", from.run.lab_version, to.run.lab_version));
     }
+    for report in [from, to] {
+        notes.extend(report.warnings.iter().map(|warning| format!("{}: {warning}", report.run.id)));
+    }
     for cell in to.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok) {
         if same_build(&cell.label, from, to) && from.cells.iter().any(|c| c.label == cell.label) {
             notes.push(format!(

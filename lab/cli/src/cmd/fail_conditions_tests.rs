@@ -170,7 +170,7 @@ fn missing_evidence_has_its_own_exit_code_or_is_named() {
             [M; 3],
             "could not be compared",
         ),
-        ("no network namespace", &|r| r.header.warnings = vec![NO_NETWORK.to_owned()], [GOOD; 3], ""),
+        ("no network namespace", &|r| r.header.warnings = vec![NO_NETWORK.to_owned()], [GOOD; 3], NO_NETWORK),
         (
             "parameters",
             &|r| {
