@@ -236,6 +236,10 @@ fn a_regression_becomes_a_report_and_an_exit_code() {
     assert!(report.starts_with("### dummy: one@") && report.trim_end() == markdown.trim_end(), "{markdown}");
     let verdict = runner.step("Verdict", &[("steps.compare.outputs.code", "5")]);
     assert_eq!(verdict.code, 5, "{verdict:?}");
+    // A name that the clone does not have is fetched, too.
+    runner.tool("netdyno", "printf '%s\\n' \"$*\" > \"$HOME/asked\"; echo '### report'");
+    let seen = runner.step("Compare", &[("inputs.base", "v1"), ("inputs.head", "HEAD")]);
+    assert!(seen.code == 0 && runner.file("home/asked").contains(&format!("--rev {base} ")), "{seen:?}");
 }
 
 #[test]
