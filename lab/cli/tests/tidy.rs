@@ -188,6 +188,15 @@ fn no_lock_file_names_a_local_folder() {
     check("lock files that name a local folder", &locks.filter_map(wrong).collect::<Vec<_>>());
 }
 
+/// A figure that changes in its last digit would make an exported run another run. No test of values can find this, because
+/// `jsonschema`, which only tests use, turns exact parsing on for all of them.
+#[test]
+fn stored_figures_are_parsed_exactly() {
+    let manifest: toml::Table = read("lab/store/Cargo.toml").parse().unwrap();
+    let features = manifest["dependencies"]["serde_json"]["features"].as_array().unwrap();
+    assert!(features.iter().any(|feature| feature.as_str() == Some("float_roundtrip")), "{features:?}");
+}
+
 #[test]
 fn pictures_support_dark_mode() {
     let bright = |path: &PathBuf| !read(path).replace(' ', "").contains("(prefers-color-scheme:dark)");
