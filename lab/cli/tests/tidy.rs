@@ -174,6 +174,29 @@ fn every_path_in_a_document_exists() {
     check("documents name what does not exist", &wrong);
 }
 
+/// A folder of packages on the machine of the author.
+#[test]
+fn no_lock_file_names_a_local_folder() {
+    let is_local = |line: &str| line.starts_with("--find-links") || line.contains("file:///");
+    let locks = files("")
+        .into_iter()
+        .filter(|path| path.file_name().is_some_and(|name| LOCK_FILES.iter().any(|lock| name == *lock)));
+    let wrong = |path: PathBuf| {
+        let found = read(&path).lines().find(|line| is_local(line)).map(str::to_owned)?;
+        Some(format!("{}: {found}", shown(&path)))
+    };
+    check("lock files that name a local folder", &locks.filter_map(wrong).collect::<Vec<_>>());
+}
+
+/// A figure that changes in its last digit would make an exported run another run. No test of values can find this, because
+/// `jsonschema`, which only tests use, turns exact parsing on for all of them.
+#[test]
+fn stored_figures_are_parsed_exactly() {
+    let manifest: toml::Table = read("lab/store/Cargo.toml").parse().unwrap();
+    let features = manifest["dependencies"]["serde_json"]["features"].as_array().unwrap();
+    assert!(features.iter().any(|feature| feature.as_str() == Some("float_roundtrip")), "{features:?}");
+}
+
 #[test]
 fn pictures_support_dark_mode() {
     let bright = |path: &PathBuf| !read(path).replace(' ', "").contains("(prefers-color-scheme:dark)");

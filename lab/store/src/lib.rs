@@ -25,6 +25,7 @@ mod record;
 pub mod samples;
 mod schema;
 mod status;
+mod tolerance;
 
 #[cfg(any(test, feature = "fixture"))]
 #[path = "tests/fixture.rs"]
@@ -49,6 +50,7 @@ pub use record::{
 };
 pub use samples::{Sample, SampleKind};
 pub use status::{RunStatus, StopReason};
+pub use tolerance::{Limit, Tolerance};
 
 /// The store.
 #[derive(Debug)]

@@ -104,6 +104,9 @@ pub struct Settings {
     /// An undecided regression counts as one, so that a resumed run keeps its exit code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fail_on_undecided: bool,
+    /// Tolerated losses in named metrics.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tolerances: Vec<crate::Tolerance>,
     /// The equalised property, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal: Option<crate::Equal>,

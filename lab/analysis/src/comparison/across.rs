@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Claimed, Comparison, ComparisonRow, ComparisonSide, Limit, Tolerance, primary_first};
+use super::{Claimed, Comparison, ComparisonRow, ComparisonSide, Limit, Reference, Tolerance, primary_first};
 use crate::report::{self, Cell, Report, differing};
 use netdyno_lab_manifest::{Better, Metric, Workload};
 use netdyno_lab_store::{CellStatus, Host, Run, StoreError, VerdictKind};
@@ -41,7 +41,7 @@ pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparis
     let alike = are_alike(&reports.0.host, &reports.1.host);
     let margin = to.header.settings.margin;
     let shared = primary_first(workloads.1.metrics.iter().filter(|m| workloads.0.metrics.contains(m)));
-    let (mut rows, mut claimed) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
     let params: Vec<_> = pairs.iter().map(|(_, now)| &reports.1.cells[*now].params).collect();
     let several = pairs.iter().any(|(_, i)| reports.1.cells[*i].label != reports.1.cells[pairs[0].1].label);
     for metric in shared {
@@ -55,18 +55,6 @@ pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparis
                 if !notes.contains(&note) {
                     notes.push(note);
                 }
-            }
-            for tolerance in tolerances.iter().filter(|t| t.applies_to(metric)) {
-                let names =
-                    (format!("{} in {}", row.contender, to.header.id), format!("in {}", from.header.id));
-                let cells = (&reports.1.cells[now], &reports.0.cells[before]);
-                claimed.push(match tolerance.limit {
-                    Limit::Relative(limit) => {
-                        let ratio = (row.ratio, row.low, row.high);
-                        Claimed::relative(metric, (&names.0, &names.1), ratio, (limit, alike && same_build))
-                    }
-                    Limit::Absolute(most) => Claimed::absolute(metric, cells, most),
-                });
             }
             let setting = differing(&params, &row.params);
             let of =
@@ -82,6 +70,8 @@ pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparis
             "regressions are not reported across hosts: compare revisions on one host (--rev)".to_owned(),
         );
     }
+    let claim = |tolerance| claims(tolerance, (&reports.0, &workloads.0), (&reports.1, &workloads.1));
+    let claimed = tolerances.iter().flat_map(claim).collect();
     let comparison = Comparison {
         workload: to.header.workload.clone(),
         headline: reports.1.run.headline.clone(),
@@ -92,6 +82,41 @@ pub fn across(from: &Run, to: &Run, tolerances: &[Tolerance]) -> Result<Comparis
         ..Comparison::default()
     };
     Ok(comparison.with_claims(claimed, &workloads.1.metrics, tolerances))
+}
+
+/// Claims about each contender of the first run, one for each of its parameter settings.
+fn claims(
+    tolerance: &Tolerance,
+    (from, before): (&Report, &Workload),
+    (to, now): (&Report, &Workload),
+) -> Vec<Claimed> {
+    let names = |cell: &Cell| [to, from].map(|report| format!("{} in {}", cell.label, report.run.id));
+    let metric = now.metrics.iter().find(|m| tolerance.applies_to(m) && before.metrics.contains(m));
+    let alike = are_alike(&from.host, &to.host);
+    let reference = if alike { Reference::Earlier } else { Reference::Elsewhere };
+    let claim = |(index, was): (usize, &Cell)| {
+        let [name, other] = names(was);
+        let names = (name.as_str(), other.as_str());
+        let Some(metric) = metric else { return Some(Claimed::without_metric(tolerance, names)) };
+        let Some(i) = to.cells.iter().position(|c| is_same(was, c)) else {
+            let reason = "the second run does not have it with these parameters";
+            return Some(Claimed::missing(&metric.label, names, reason));
+        };
+        let cells = (&to.cells[i], was);
+        if let Some(claimed) = Claimed::by_state(metric, cells, names, reference) {
+            return Some(claimed);
+        }
+        // The baseline itself has no reference.
+        let (row, same_build) = row(metric, (from, index), (to, i), 0.0)?;
+        Some(match tolerance.limit {
+            Limit::Relative(limit) => {
+                let ratio = (row.ratio, row.low, row.high);
+                Claimed::relative(metric, names, ratio, (limit, alike && same_build))
+            }
+            Limit::Absolute(most) => Claimed::absolute(metric, cells, names, most),
+        })
+    };
+    from.cells.iter().enumerate().filter(|(_, cell)| !cell.ceiling).filter_map(claim).collect()
 }
 
 /// A metric of two cells, and whether the contender or ceiling that links the runs has the same build; `None` without content.
@@ -181,9 +206,13 @@ fn differences(
 /// Indices of the cells that were measured in both runs.
 fn pairs(from: &Report, to: &Report) -> Vec<(usize, usize)> {
     let good = |cell: &Cell| !cell.ceiling && cell.status == CellStatus::Ok;
-    let same = |a: &Cell, b: &Cell| good(a) && a.label == b.label && a.params == b.params;
     let now = to.cells.iter().enumerate().filter(|(_, cell)| good(cell));
-    now.filter_map(|(i, cell)| Some((from.cells.iter().position(|c| same(c, cell))?, i))).collect()
+    let before = |cell: &Cell| from.cells.iter().position(|c| good(c) && is_same(c, cell));
+    now.filter_map(|(i, cell)| Some((before(cell)?, i))).collect()
+}
+
+fn is_same(a: &Cell, b: &Cell) -> bool {
+    a.label == b.label && a.params == b.params
 }
 
 /// The contender that links both runs (the baseline, else the ceiling), the ratio through it, and whether its build is the same.
@@ -265,6 +294,9 @@ fn notes(from: &Report, to: &Report) -> Vec<String> {
     });
     if from.run.lab_version != to.run.lab_version {
         notes.push(format!("measured by netdyno {} and {}", from.run.lab_version, to.run.lab_version));
+    }
+    for report in [from, to] {
+        notes.extend(report.warnings.iter().map(|warning| format!("{}: {warning}", report.run.id)));
     }
     for cell in to.cells.iter().filter(|c| !c.ceiling && c.status == CellStatus::Ok) {
         if same_build(&cell.label, from, to) && from.cells.iter().any(|c| c.label == cell.label) {

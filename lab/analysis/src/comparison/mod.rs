@@ -20,6 +20,7 @@ use crate::report::{Cell, Report};
 use crate::verdicts::direction;
 use netdyno_lab_manifest::{Better, Metric, Source};
 use netdyno_lab_store::{CellStatus, VerdictKind};
+pub use netdyno_lab_store::{Limit, Tolerance};
 use netdyno_stats::{Direction, Loss, RegressionClaim};
 
 /// Version of the schema of [`Comparison`]. Fields are added within a version, never changed.
@@ -173,31 +174,6 @@ pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Comparison)
 }
 
-/// A condition of `--fail-on`: the tolerated loss in a metric.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Tolerance {
-    /// The metric; `None` for the primary one.
-    pub metric: Option<String>,
-    /// The limit.
-    pub limit: Limit,
-}
-
-/// A tolerated loss.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Limit {
-    /// Relative loss, tested with the confidence interval: 0.03 is 3 %.
-    Relative(f64),
-    /// Absolute change for the worse, compared as it was measured: for counts.
-    Absolute(f64),
-}
-
-impl Tolerance {
-    /// Whether it applies to a metric.
-    pub fn applies_to(&self, metric: &Metric) -> bool {
-        self.metric.as_ref().map_or(metric.primary, |name| *name == metric.name)
-    }
-}
-
 /// The relative limit of the primary metric, if any.
 pub fn primary_limit(tolerances: &[Tolerance]) -> Option<f64> {
     tolerances.iter().find_map(|t| match t {
@@ -250,10 +226,15 @@ impl Claimed {
     }
 
     /// From the values of two cells.
-    fn absolute(metric: &Metric, (to, from): (&Cell, &Cell), limit: f64) -> Claimed {
+    fn absolute(
+        metric: &Metric,
+        (to, from): (&Cell, &Cell),
+        (name, other): (&str, &str),
+        limit: f64,
+    ) -> Claimed {
         let (Some(after), Some(before)) = (to.value(&metric.name), from.value(&metric.name)) else {
             let reason = "the metric was not measured on both sides";
-            return Claimed::missing(&metric.label, (&to.label, &from.label), reason);
+            return Claimed::missing(&metric.label, (name, other), reason);
         };
         let loss = match direction(metric) {
             Direction::Higher => before - after,
@@ -262,11 +243,9 @@ impl Claimed {
         let claim = if loss > limit { RegressionClaim::Regression } else { RegressionClaim::NoRegression };
         let text = |value: f64| crate::report::value(value, &metric.unit);
         let sentence = format!(
-            "{} of {} is {}, that of {} is {}: {} (tolerance {})",
+            "{} of {name} is {}, that of {other} is {}: {} (tolerance {})",
             metric.label,
-            to.label,
             text(after),
-            from.label,
             text(before),
             word(claim),
             text(limit)
@@ -280,39 +259,65 @@ impl Claimed {
         Claimed { claim: RegressionClaim::Undecided, is_missing: true, sentence }
     }
 
+    /// A metric that one of the compared workloads does not have.
+    fn without_metric(tolerance: &Tolerance, (to, from): (&str, &str)) -> Claimed {
+        let name = tolerance.metric.as_deref().unwrap_or("the primary metric");
+        Claimed::missing(name, (to, from), "the workload of one side does not have this metric")
+    }
+
+    /// The claim that follows from the state of two cells, if one of them has no values that can be compared.
+    fn by_state(
+        metric: &Metric,
+        (to, from): (&Cell, &Cell),
+        (name, other): (&str, &str),
+        reference: Reference,
+    ) -> Option<Claimed> {
+        let missing = |reason: &str| Some(Claimed::missing(&metric.label, (name, other), reason));
+        let claimed = |claim, reason: &str| {
+            let sentence = format!("{} of {name}: {reason}: {}", metric.label, word(claim));
+            Some(Claimed { claim, is_missing: false, sentence })
+        };
+        match (obstacle(from), obstacle(to)) {
+            (None, None) => None,
+            (Some(before), Some(after)) => missing(&format!("{other}: {before}; {name}: {after}")),
+            (None, Some(Obstacle { reason, is_evidence: true })) if reference != Reference::Elsewhere => {
+                claimed(RegressionClaim::Regression, &format!("{reason}, unlike {other}"))
+            }
+            // After a failure, the exit code is that of a failed cell.
+            (Some(Obstacle { reason, is_evidence: true }), None)
+                if reference == Reference::Earlier && from.status != CellStatus::Failed =>
+            {
+                claimed(RegressionClaim::NoRegression, &format!("{other}: {reason}"))
+            }
+            (None, Some(reason)) => missing(&format!("{name}: {reason}")),
+            (Some(reason), None) => missing(&format!("{other}: {reason}")),
+        }
+    }
+
     /// Tests one metric of two cells. `ratio` is to / from with its interval.
-    pub(super) fn new(
+    fn new(
         metric: &Metric,
         (to, from): (&Cell, &Cell),
         ratio: (Option<f64>, Option<f64>, Option<f64>),
-        limit: Limit,
+        (limit, reference): (Limit, Reference),
     ) -> Claimed {
         let names = (to.label.as_str(), from.label.as_str());
-        let by_state = |claim, reason: &str| {
-            let sentence = format!("{} of {}: {reason}: {}", metric.label, to.label, word(claim));
-            Claimed { claim, is_missing: false, sentence }
-        };
-        match (obstacle(from), obstacle(to)) {
-            (None, None) => match limit {
-                Limit::Relative(share) => Claimed::relative(metric, names, ratio, (share, true)),
-                Limit::Absolute(most) => Claimed::absolute(metric, (to, from), most),
-            },
-            // A generator that is the bottleneck proves nothing about the contender.
-            (Some(_), _) | (_, Some(_)) if to.generator_limited || from.generator_limited => {
-                Claimed::missing(&metric.label, names, "the load generator is the bottleneck")
-            }
-            (None, Some(reason)) => {
-                by_state(RegressionClaim::Regression, &format!("{reason}, unlike {}", from.label))
-            }
-            (Some(reason), None) => {
-                by_state(RegressionClaim::NoRegression, &format!("{}: {reason}", from.label))
-            }
-            (Some(before), Some(after)) => {
-                let reason = format!("{}: {before}; {}: {after}", from.label, to.label);
-                Claimed::missing(&metric.label, names, &reason)
-            }
-        }
+        Claimed::by_state(metric, (to, from), names, reference).unwrap_or_else(|| match limit {
+            Limit::Relative(share) => Claimed::relative(metric, names, ratio, (share, true)),
+            Limit::Absolute(most) => Claimed::absolute(metric, (to, from), names, most),
+        })
     }
+}
+
+/// What a contender is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reference {
+    /// An earlier state of itself: if only that cannot run, the change is a fix.
+    Earlier,
+    /// An earlier run on another host, whose states prove nothing.
+    Elsewhere,
+    /// Another contender, which has to be measured.
+    Baseline,
 }
 
 fn word(claim: RegressionClaim) -> &'static str {
@@ -324,18 +329,34 @@ fn word(claim: RegressionClaim) -> &'static str {
 }
 
 /// Why a cell has no values that can be compared.
-fn obstacle(cell: &Cell) -> Option<String> {
-    let reason = || cell.reason.lines().next().unwrap_or_default();
-    match cell.status {
-        CellStatus::Failed => Some(format!("failed: {}", reason())),
-        CellStatus::Skipped => Some(format!("cannot run: {}", reason())),
-        CellStatus::Ok if cell.load.is_some_and(|load| load.is_missed()) => {
-            Some("the offered load was not sustained".to_owned())
-        }
-        CellStatus::Ok if cell.generator_limited => Some("the load generator is the bottleneck".to_owned()),
-        CellStatus::Planned | CellStatus::Ok if cell.trials == 0 => Some("not measured".to_owned()),
-        CellStatus::Planned | CellStatus::Ok => None,
+#[derive(Debug)]
+struct Obstacle {
+    reason: String,
+    /// Whether the contender causes it. A generator that is the bottleneck, for example, proves nothing about the contender.
+    is_evidence: bool,
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.reason)
     }
+}
+
+fn obstacle(cell: &Cell) -> Option<Obstacle> {
+    let first = cell.reason.lines().next().unwrap_or_default();
+    let (reason, is_evidence) = match cell.status {
+        CellStatus::Failed => (format!("failed: {first}"), true),
+        CellStatus::Skipped => (format!("cannot run: {first}"), true),
+        CellStatus::Ok if cell.load.is_some_and(|load| load.is_missed()) => {
+            ("the offered load was not sustained".to_owned(), true)
+        }
+        CellStatus::Ok if cell.generator_limited => {
+            ("the load generator is the bottleneck".to_owned(), false)
+        }
+        CellStatus::Planned | CellStatus::Ok if cell.trials == 0 => ("not measured".to_owned(), false),
+        CellStatus::Planned | CellStatus::Ok => return None,
+    };
+    Some(Obstacle { reason, is_evidence })
 }
 
 /// Changes for the worse in metrics without a tolerance.

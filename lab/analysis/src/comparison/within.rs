@@ -1,7 +1,7 @@
 //! Contenders of one run, compared with its baseline.
 
 use super::{
-    Claimed, Comparison, ComparisonRow, ComparisonSide, SCHEMA_VERSION, Tolerance, primary_first,
+    Claimed, Comparison, ComparisonRow, ComparisonSide, Reference, SCHEMA_VERSION, Tolerance, primary_first,
     primary_limit,
 };
 use crate::report::{Cell, Report, differing};
@@ -9,8 +9,8 @@ use netdyno_lab_manifest::{Contender, Metric};
 use netdyno_lab_store::Verdict;
 use netdyno_stats::RegressionClaim;
 
-/// Claims about each contender, relative to the baseline, one for each tolerance. A contender without comparable values has a
-/// claim that gives the reason.
+/// Claims about each contender of a run, relative to the baseline, one for each tolerance. A contender without comparable
+/// values has a claim that gives the reason.
 pub fn claims(
     report: &Report,
     metrics: &[Metric],
@@ -19,18 +19,33 @@ pub fn claims(
 ) -> Vec<Claimed> {
     let baseline = baseline.or_else(|| report.verdicts.first().map(|v| v.baseline.as_str()));
     let Some(baseline) = baseline else { return Vec::new() };
+    claims_against(report, metrics, (baseline, Reference::Baseline), tolerances)
+}
+
+fn claims_against(
+    report: &Report,
+    metrics: &[Metric],
+    (baseline, reference): (&str, Reference),
+    tolerances: &[Tolerance],
+) -> Vec<Claimed> {
     let is_tested = |cell: &&Cell| !cell.ceiling && cell.label != baseline;
     let claims_of = |tolerance: &Tolerance| {
         let metric = metrics.iter().find(|m| tolerance.applies_to(m));
         let cells = report.cells.iter().enumerate().filter(|(_, cell)| is_tested(cell));
         let claim = move |(index, to): (usize, &Cell)| {
-            let (metric, is_pair) = (metric?, |c: &&Cell| c.label == baseline && c.params == to.params);
-            let from = report.cells.iter().find(is_pair)?;
-            let verdict = report.verdicts.iter().find(|v| v.cell == index && v.metric == metric.name);
+            let names = (to.label.as_str(), baseline);
+            let Some(metric) = metric else { return Claimed::without_metric(tolerance, names) };
+            let is_pair = |c: &&Cell| c.label == baseline && c.params == to.params;
+            let Some(from) = report.cells.iter().find(is_pair) else {
+                let reason = "the baseline has no cell of its own with these parameters";
+                return Claimed::missing(&metric.label, names, reason);
+            };
+            let is_of = |v: &&Verdict| v.cell == index && v.metric == metric.name && v.baseline == baseline;
+            let verdict = report.verdicts.iter().find(is_of);
             let ratio = verdict.map_or((None, None, None), |v| (v.ratio, v.low, v.high));
-            Some(Claimed::new(metric, (to, from), ratio, tolerance.limit))
+            Claimed::new(metric, (to, from), ratio, (tolerance.limit, reference))
         };
-        cells.filter_map(claim).collect::<Vec<_>>()
+        cells.map(claim).collect::<Vec<_>>()
     };
     tolerances.iter().flat_map(claims_of).collect()
 }
@@ -63,7 +78,7 @@ pub fn within(
     };
     let rows: Vec<ComparisonRow> =
         primary_first(metrics).into_iter().flat_map(rows).filter(ComparisonRow::has_content).collect();
-    let claimed = claims(report, metrics, Some(from), tolerances);
+    let claimed = claims_against(report, metrics, (from, Reference::Earlier), tolerances);
     let without = report.cells.iter().filter(|c| !c.reason.is_empty());
     let without = without.map(|c| format!("{}: {}", c.label, c.reason));
     let comparison = Comparison {
@@ -199,7 +214,7 @@ mod tests {
             ("none held", &|r| [0, 1].into_iter().for_each(|i| miss(r, i)), Undecided, true, "could not"),
             ("generator", &|r| r.cells[1].generator_limited = true, Undecided, true, "load generator"),
             ("generator before", &|r| r.cells[0].generator_limited = true, Undecided, true, "load generator"),
-            ("no session", &|r| r.cells[1].trials = 0, Regression, false, "head: not measured"),
+            ("no session", &|r| r.cells[1].trials = 0, Undecided, true, "head: not measured"),
             (
                 "no session of either",
                 &|r| r.cells.iter_mut().for_each(|c| c.trials = 0),

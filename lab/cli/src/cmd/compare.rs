@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
 use super::{
-    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, Lab, cancel_on_signal, code_of, keep_printed, place,
-    print, print_json, quiet_catalog, render, tell,
+    CELL_FAILED, CommandResult, GOOD, INTERRUPTED, Lab, cancel_on_signal, keep_printed, place, print,
+    print_json, quiet_catalog, render, tell,
 };
 use crate::cli::{CompareArgs, Format, ReportFormat, RunArgs, parse_fail_on};
 use netdyno_lab_analysis::comparison::{self, Comparison, Unmeasured};
@@ -79,6 +79,7 @@ fn runs(args: &CompareArgs, gate: &FailConditions, (from, to): (&str, &str)) -> 
     if from.header.id == to.header.id {
         return Err(format!("both are run {}: name two different runs", from.header.id).into());
     }
+    gate.check(&to.header.parsed_workload()?)?;
     let comparison = comparison::across(&from, &to, &gate.tolerances)?;
     let mut details = Vec::new();
     for run in [&from, &to].into_iter().filter(|_| args.format == Format::Markdown) {
@@ -134,10 +135,9 @@ fn duel(
     let metrics = run.header.parsed_workload()?.metrics;
     let comparison = comparison::within(&report, &metrics, (&from, &to), &gate.tolerances);
     show(&comparison, args.format, &details)?;
-    Ok(match (ended, code_of(&report), comparison.claim) {
-        (Ended::Interrupted, _, _) => INTERRUPTED,
-        (Ended::Finished, GOOD, Some(claim)) => gate.code(claim, comparison.is_missing),
-        (Ended::Finished, code, _) => code,
+    Ok(match ended {
+        Ended::Interrupted => INTERRUPTED,
+        Ended::Finished => gate.code_after(&report, comparison.claim, comparison.is_missing),
     })
 }
 

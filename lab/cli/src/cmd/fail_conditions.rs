@@ -1,8 +1,9 @@
 //! `--fail-on`: converts claims to an exit code.
 
-use super::{GOOD, MISSING, REGRESSION};
+use super::{GOOD, MISSING, REGRESSION, code_of};
 use crate::cli::FailOn;
 use netdyno_lab_analysis::comparison::{Limit, Tolerance, primary_limit};
+use netdyno_lab_analysis::report::Report;
 use netdyno_lab_manifest::{ManifestError, Workload};
 use netdyno_lab_store::Settings;
 use netdyno_stats::RegressionClaim;
@@ -38,6 +39,14 @@ impl FailConditions {
             self.tolerances.push(Tolerance { metric: None, limit: Limit::Relative(share) });
         }
         self.undecided |= settings.fail_on_undecided;
+        let is_new = |stored: &&Tolerance| self.tolerances.iter().all(|t| t.metric != stored.metric);
+        let stored: Vec<Tolerance> = settings.tolerances.iter().filter(is_new).cloned().collect();
+        self.tolerances.extend(stored);
+    }
+
+    /// The limits of named metrics, which are stored with a run.
+    pub(crate) fn of_named_metrics(&self) -> Vec<Tolerance> {
+        self.tolerances.iter().filter(|t| t.metric.is_some()).cloned().collect()
     }
 
     /// The relative limit of the primary metric, which also decides when a run may stop.
@@ -53,7 +62,15 @@ impl FailConditions {
             .try_for_each(|name| workload.metric(name).map(drop))
     }
 
-    /// The exit code. A regression precedes missing values.
+    /// The exit code of a run that has ended. Failed cells precede the conditions; without a claim, there are none.
+    pub(crate) fn code_after(&self, report: &Report, claim: Option<RegressionClaim>, is_missing: bool) -> u8 {
+        match (code_of(report), claim) {
+            (GOOD, Some(claim)) => self.code(claim, is_missing),
+            (code, _) => code,
+        }
+    }
+
+    /// The exit code of a comparison. A regression precedes missing values.
     pub(crate) fn code(&self, claim: RegressionClaim, is_missing: bool) -> u8 {
         match claim {
             RegressionClaim::Regression => REGRESSION,
@@ -65,40 +82,5 @@ impl FailConditions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stored_run_keeps_its_conditions() {
-        let mut settings = netdyno_lab_store::fixture::run(&[], None).header.settings;
-        let mut conditions = FailConditions::default();
-        conditions.add_stored(&settings);
-        assert_eq!(conditions, FailConditions::default());
-        (settings.regression, settings.fail_on_undecided) = (Some(0.03), true);
-        let stored: Settings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
-        conditions.add_stored(&stored);
-        assert_eq!(conditions, FailConditions::new(&[FailOn::Undecided, FailOn::loss(None, 0.03)]).unwrap());
-    }
-
-    #[test]
-    fn undecided_fails_only_on_request_and_missing_values_always() {
-        let lenient = FailConditions::new(&[FailOn::loss(None, 0.03)]).unwrap();
-        let strict = FailConditions::new(&[FailOn::Undecided, FailOn::loss(None, 0.03)]).unwrap();
-        for (claim, is_missing, codes) in [
-            (RegressionClaim::Regression, false, [REGRESSION, REGRESSION]),
-            (RegressionClaim::Regression, true, [REGRESSION, REGRESSION]),
-            (RegressionClaim::Undecided, false, [GOOD, REGRESSION]),
-            (RegressionClaim::Undecided, true, [MISSING, MISSING]),
-            (RegressionClaim::NoRegression, false, [GOOD, GOOD]),
-            (RegressionClaim::NoRegression, true, [MISSING, MISSING]),
-        ] {
-            let found = [lenient.code(claim, is_missing), strict.code(claim, is_missing)];
-            assert_eq!(found, codes, "{claim:?} {is_missing}");
-        }
-        let error = FailConditions::new(&[FailOn::Undecided]).unwrap_err();
-        assert!(error.contains("add --fail-on regression=3%"), "{error}");
-        assert_eq!(FailConditions::new(&[]).unwrap(), FailConditions::default());
-        let last = FailConditions::new(&[FailOn::loss(None, 0.03), FailOn::loss(None, 0.05)]).unwrap();
-        assert_eq!(last.regression(), Some(0.05));
-    }
-}
+#[path = "fail_conditions_tests.rs"]
+mod tests;

@@ -86,6 +86,7 @@ impl RunArgs {
             blocks: self.blocks,
             regression: conditions.regression(),
             fail_on_undecided: conditions.undecided,
+            tolerances: conditions.of_named_metrics(),
             equal: None,
             questions: Vec::new(),
         };

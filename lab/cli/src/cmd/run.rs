@@ -4,16 +4,15 @@ use std::io::Write;
 
 use super::fail_conditions::FailConditions;
 use super::progress::Progress;
-use super::{
-    CommandResult, GOOD, INTERRUPTED, Lab, cancel_on_signal, code_of, keep_printed, place, print, render,
-    tell,
-};
+use super::{CommandResult, INTERRUPTED, Lab, cancel_on_signal, keep_printed, place, print, render, tell};
 use crate::cli::{RunArgs, UNFINISHED};
 use netdyno_lab_analysis::comparison;
+use netdyno_lab_analysis::report::Report;
 use netdyno_lab_engine::build::install_all;
 use netdyno_lab_engine::run::{Ended, More, RunError};
 use netdyno_lab_manifest::project::Project;
 use netdyno_lab_report::history;
+use netdyno_lab_store::{Run, StoreError};
 
 /// Measures, and prints the report.
 pub(crate) fn run(args: &RunArgs) -> CommandResult {
@@ -58,22 +57,29 @@ pub(crate) fn run(args: &RunArgs) -> CommandResult {
         tell(&format!("interrupted; {}", to_continue(&id)));
         return Ok(INTERRUPTED);
     }
-    let code = code_of(&report);
     conditions.add_stored(&run.header.settings);
-    if conditions.tolerances.is_empty() || code != GOOD {
-        return Ok(code);
+    let (code, sentences) = judged(&conditions, &run, &report)?;
+    sentences.iter().for_each(|sentence| tell(sentence));
+    Ok(code)
+}
+
+/// The exit code of a run, and the claims that it follows from.
+pub(super) fn judged(
+    conditions: &FailConditions,
+    run: &Run,
+    report: &Report,
+) -> Result<(u8, Vec<String>), StoreError> {
+    if conditions.tolerances.is_empty() {
+        return Ok((conditions.code_after(report, None, false), Vec::new()));
     }
     let metrics = run.header.parsed_workload()?.metrics;
     let baseline = run.header.settings.baseline.as_deref();
-    let claims = comparison::claims(&report, &metrics, baseline, &conditions.tolerances);
-    for claimed in &claims {
-        tell(&claimed.sentence);
-    }
-    if claims.is_empty() {
-        tell("--fail-on could not be tested: no contender was compared with a baseline");
-    }
+    let claims = comparison::claims(report, &metrics, baseline, &conditions.tolerances);
     let is_missing = claims.is_empty() || claims.iter().any(|c| c.is_missing);
-    Ok(conditions.code(comparison::worst(&claims), is_missing))
+    let code = conditions.code_after(report, Some(comparison::worst(&claims)), is_missing);
+    let none = "--fail-on could not be tested: no contender was compared with a baseline";
+    let none = claims.is_empty().then(|| none.to_owned());
+    Ok((code, claims.into_iter().map(|c| c.sentence).chain(none).collect()))
 }
 
 fn to_continue(id: &str) -> String {

@@ -236,6 +236,10 @@ fn a_regression_becomes_a_report_and_an_exit_code() {
     assert!(report.starts_with("### dummy: one@") && report.trim_end() == markdown.trim_end(), "{markdown}");
     let verdict = runner.step("Verdict", &[("steps.compare.outputs.code", "5")]);
     assert_eq!(verdict.code, 5, "{verdict:?}");
+    // A name that the clone does not have is fetched, too.
+    runner.tool("netdyno", "printf '%s\\n' \"$*\" > \"$HOME/asked\"; echo '### report'");
+    let seen = runner.step("Compare", &[("inputs.base", "v1"), ("inputs.head", "HEAD")]);
+    assert!(seen.code == 0 && runner.file("home/asked").contains(&format!("--rev {base} ")), "{seen:?}");
 }
 
 #[test]
@@ -313,6 +317,47 @@ fn the_report_says_that_user_namespaces_are_denied() {
         assert_eq!(seen.code, 0, "{seen:?}");
         assert_eq!(said.contains("`allow-user-namespaces: true`"), is_denied, "{unshare}: {said}");
         assert!(said.starts_with("### report"), "{said}");
+    }
+}
+
+/// Every input becomes an option of `compare`; an empty one becomes none.
+#[test]
+fn every_input_becomes_an_option() {
+    let runner = Runner::new(repository());
+    runner.tool("netdyno", "printf '%s\\n' \"$*\" > \"$HOME/asked\"; echo '### report'");
+    let inputs = COMPARE.split_once("inputs:\n").unwrap().1.split_once("outputs:").unwrap().0;
+    let inputs = inputs.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
+    let mut named: Vec<String> =
+        inputs.filter(|name| !name.starts_with(' ')).map(|name| format!("inputs.{name}")).collect();
+    named.retain(|name| name != "inputs.allow-user-namespaces");
+    let all = [
+        ("inputs.workload", "w"),
+        ("inputs.contender", "c"),
+        ("inputs.base", "main"),
+        ("inputs.head", "."),
+        ("inputs.fail-on", "regression=3% lost=0"),
+        ("inputs.budget", "7s"),
+        ("inputs.preset", "long"),
+        ("inputs.set", "rate=1 pairs=2"),
+        ("inputs.awake", "true"),
+    ];
+    assert_eq!(named, all.map(|(name, _)| name.to_owned()));
+    let least = [
+        ("inputs.base", "main"),
+        ("inputs.head", "HEAD"),
+        ("inputs.budget", "60s"),
+        ("inputs.awake", "false"),
+    ];
+    for (filled, asked) in [
+        (
+            &all[..],
+            "compare w c --fail-on regression=3% --fail-on lost=0 --set rate=1 --set pairs=2 --preset long --awake --rev main \
+             --rev . --budget 7s --format markdown\n",
+        ),
+        (&least, "compare --rev main --rev HEAD --budget 60s --format markdown\n"),
+    ] {
+        let seen = runner.step("Compare", filled);
+        assert_eq!((seen.code, runner.file("home/asked").as_str()), (0, asked), "{seen:?}");
     }
 }
 

@@ -258,7 +258,7 @@ fn a_run_is_exported_and_imported() {
 }
 
 /// Runs it in a folder outside of checkouts.
-fn outside(bench: &Bench, folder: &std::path::Path, arguments: &[&str]) -> Seen {
+pub(crate) fn outside(bench: &Bench, folder: &std::path::Path, arguments: &[&str]) -> Seen {
     let mut command = bench.command(arguments);
     Seen::of(&command.env_remove("NETDYNO_ROOT").current_dir(folder).output().unwrap())
 }

@@ -8,10 +8,12 @@ mod bench;
 #[path = "../../../../net/mjpeg/tests/page/browser.rs"]
 mod browser;
 mod duels;
+mod evidence;
 mod explain;
 mod faults;
 mod first_look;
 mod inputs;
+mod library;
 mod live;
 mod machine;
 mod pages;

@@ -76,6 +76,7 @@ fn header() -> RunHeader {
             blocks: false,
             regression: None,
             fail_on_undecided: false,
+            tolerances: Vec::new(),
             equal: None,
             questions: Vec::new(),
         },
