@@ -103,6 +103,9 @@ fn duels_of_a_contender_with_itself_are_counted_and_continued() {
     };
     let runs = || bench.netdyno(&["history"]).stdout.lines().count() - 1;
 
+    // Two processes in each of the six sessions of the first duel; the second one waits for the signal.
+    bench.add_held("one");
+    bench.allow(12);
     let mut held = bench.command(&["doctor", "--against-itself", "2", "dummy", "one"]);
     let child = held.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -114,6 +117,7 @@ fn duels_of_a_contender_with_itself_are_counted_and_continued() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let seen = Seen::of(&child.wait_with_output().unwrap());
     assert_eq!((seen.code, &row(&seen)[1][..]), (130, "1"), "{seen:?}");
+    bench.release();
 
     let again = |duels| bench.netdyno(&["doctor", "--against-itself", duels, "dummy", "one"]);
     let seen = again("2");

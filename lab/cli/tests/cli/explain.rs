@@ -129,7 +129,8 @@ fn a_run_of_another_machine_is_not_profiled() {
     run.header.host.cpu = "a CPU of another machine".to_owned();
     store.update_header(&run.header).unwrap();
     drop(store);
-    let seen = bench.netdyno(&["explain", "last", "one", "two", "--format", "json"]);
+    let picture = bench.path("picture.svg").display().to_string();
+    let seen = bench.netdyno(&["explain", "last", "one", "two", "--format", "json", "-o", &picture]);
     assert_eq!(seen.code, 0, "{seen:?}");
     let explained: Value = serde_json::from_str(&seen.stdout).unwrap();
     let warnings = explained["warnings"].to_string();

@@ -16,6 +16,7 @@ mod live;
 mod machine;
 mod pages;
 mod partners;
+mod quick_start;
 mod replicate;
 mod resolve;
 mod runs;
