@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use nix::unistd::gettid;
 
 use super::ArenaError;
+use super::cgroup::awake_name;
 use super::hierarchy::{Hierarchy, hierarchies};
 use super::sys::schedule_when_idle;
 use super::topology::{allowed_cpus, pin_self};
@@ -124,7 +125,7 @@ impl IdleGroup {
     fn below(hierarchy: &Hierarchy) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = hierarchy.places().first()?.join(format!("netdyno-awake-{}-{number}", std::process::id()));
+        let path = hierarchy.places().first()?.join(awake_name(std::process::id(), number));
         fs::create_dir(&path).ok()?;
         let group = Self(path);
         fs::write(group.0.join("cpu.idle"), "1").ok()?;

@@ -17,11 +17,18 @@ use super::messages::{Freezing, LaunchSpec};
 use super::meter::members;
 
 const NAME_PREFIX: &str = "netdyno-";
+/// Follows [`NAME_PREFIX`] in the name of the group of polling threads.
+const AWAKE: &str = "awake-";
 /// The file that controls v1's freezer and shows its state.
 pub(super) const V1_STATE: &str = "freezer.state";
 
 pub(crate) fn name(lab_pid: u32, number: u64) -> String {
     format!("{NAME_PREFIX}{lab_pid}-{number}")
+}
+
+/// The name of a group of polling threads ([`super::awake`]), which is also removed after the lab was killed.
+pub(crate) fn awake_name(lab_pid: u32, number: u32) -> String {
+    format!("{NAME_PREFIX}{AWAKE}{lab_pid}-{number}")
 }
 
 /// The directories of a role's cgroup, one per usable hierarchy.
@@ -212,7 +219,8 @@ fn thaw_v1(dir: &Path) {
 }
 
 fn lab_pid(name: &str) -> Option<u32> {
-    let (pid, number) = name.strip_prefix(NAME_PREFIX)?.split_once('-')?;
+    let name = name.strip_prefix(NAME_PREFIX)?;
+    let (pid, number) = name.strip_prefix(AWAKE).unwrap_or(name).split_once('-')?;
     number.parse::<u64>().ok()?;
     pid.parse().ok()
 }
@@ -277,7 +285,16 @@ mod tests {
     #[test]
     fn names_carry_the_labs_pid() {
         assert_eq!(lab_pid(&name(42, 7)), Some(42));
-        for other in ["netdyno-42", "netdyno-x-1", "netdyno-1-x", "user.slice", "netdyno--1"] {
+        assert_eq!(lab_pid(&awake_name(42, 7)), Some(42));
+        for other in [
+            "netdyno-42",
+            "netdyno-awake-42",
+            "netdyno-awake-awake-4-2",
+            "netdyno-x-1",
+            "netdyno-1-x",
+            "user.slice",
+            "netdyno--1",
+        ] {
             assert_eq!(lab_pid(other), None, "{other}");
         }
     }

@@ -31,6 +31,11 @@ pub fn detect(toolchains: BTreeMap<String, String>) -> Host {
     }
 }
 
+/// This machine in one line, as the header of a run has it.
+pub fn this_machine() -> String {
+    detect(BTreeMap::new()).headline()
+}
+
 fn unknown() -> String {
     "unknown".to_owned()
 }

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::limits::FOLDERS_MAX;
 use super::read::{self, is_name, read_text};
+use super::trust;
 use super::{Checked, Contender, InputSpec, ManifestError, Workload};
 
 /// The folder of `contenders/` that holds SDKs instead of a workload's contenders.
@@ -241,6 +242,9 @@ impl Catalog {
 }
 
 /// The repository: `NETDYNO_ROOT`, else the nearest parent folder with `workloads/` and `contenders/`, if any.
+///
+/// A repository that was only found, not named, is an error if another user can write to it, because its programs are built
+/// and run.
 pub fn find_root() -> Result<Option<PathBuf>, ManifestError> {
     if let Some(root) = std::env::var_os("NETDYNO_ROOT").filter(|root| !root.is_empty()) {
         let file = PathBuf::from(root);
@@ -250,8 +254,19 @@ pub fn find_root() -> Result<Option<PathBuf>, ManifestError> {
         let reason = "NETDYNO_ROOT names it, but it has no workloads/ and contenders/".to_owned();
         return Err(ManifestError::Unreadable { file, reason });
     }
-    let here = std::env::current_dir().unwrap_or_default();
-    Ok(here.ancestors().find(|dir| is_root(dir)).map(Path::to_owned))
+    root_above(&std::env::current_dir().unwrap_or_default())
+}
+
+/// The nearest repository in `from` and its parents.
+fn root_above(from: &Path) -> Result<Option<PathBuf>, ManifestError> {
+    let Some(root) = from.ancestors().find(|dir| is_root(dir)) else { return Ok(None) };
+    for file in [root.to_owned(), root.join("workloads"), root.join("contenders")] {
+        if let Some(reason) = trust::objection(&file)? {
+            let reason = format!("{reason}; or name the repository in NETDYNO_ROOT");
+            return Err(ManifestError::Unreadable { file, reason });
+        }
+    }
+    Ok(Some(root.to_owned()))
 }
 
 fn is_root(dir: &Path) -> bool {
@@ -275,4 +290,38 @@ fn entries(root: &Path, folder: &Path) -> Result<Vec<String>, ManifestError> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_repository_that_others_can_write_to_is_not_used_unasked() {
+        let dir = tempfile::tempdir().unwrap();
+        let below = dir.path().join("contenders/w/one");
+        std::fs::create_dir_all(&below).unwrap();
+        assert_eq!(root_above(&below).unwrap(), None);
+        std::fs::create_dir(dir.path().join("workloads")).unwrap();
+        assert_eq!(root_above(&below).unwrap().as_deref(), Some(dir.path()));
+        for name in ["", "workloads", "contenders"] {
+            let folder = dir.path().join(name);
+            let usual = std::fs::metadata(&folder).unwrap().permissions();
+            // In a sticky folder, such as /tmp, only owners can replace what it contains.
+            for (mode, is_trusted) in [(0o777, false), (0o1777, true), (0o775, true)] {
+                std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+                let found = root_above(&below);
+                assert_eq!(found.is_ok(), is_trusted, "{name} {mode:o}: {found:?}");
+            }
+            std::fs::set_permissions(&folder, usual).unwrap();
+            // Only root can give a folder away.
+            if std::os::unix::fs::chown(&folder, Some(4242), None).is_ok() {
+                let error = root_above(&below).unwrap_err().to_string();
+                assert!(error.contains("belongs to user 4242") && error.contains("NETDYNO_ROOT"), "{error}");
+                std::os::unix::fs::chown(&folder, Some(nix::unistd::geteuid().as_raw()), None).unwrap();
+            }
+        }
+    }
 }

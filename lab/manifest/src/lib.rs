@@ -21,6 +21,7 @@ pub mod read;
 mod role;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod turns;
 mod workload;
 

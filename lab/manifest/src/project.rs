@@ -10,12 +10,11 @@
 //!
 //! The file is searched for in the working directory and its parents. Paths are relative to its folder.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::{ManifestError, read_manifest};
+use crate::{ManifestError, read_manifest, trust};
 
 /// Name of the file.
 pub const FILE: &str = "netdyno.toml";
@@ -52,11 +51,7 @@ impl Project {
             return Ok(None);
         };
         let file = folder.join(FILE);
-        let unreadable = |e| ManifestError::unreadable(&file, &e);
-        let link = std::fs::symlink_metadata(&file).map_err(unreadable)?;
-        let target = std::fs::metadata(&file).map_err(unreadable)?;
-        let mode = target.mode();
-        if let Some(reason) = [link, target].iter().find_map(|m| untrusted(m.uid(), mode, &callers())) {
+        if let Some(reason) = trust::objection(&file)? {
             return Err(ManifestError::Unreadable { file, reason });
         }
         let project: Project = read_manifest(&file)?;
@@ -78,23 +73,6 @@ impl Project {
     }
 }
 
-/// The users whose files are trusted: the caller and root. With sudo, also the user who called it.
-fn callers() -> Vec<u32> {
-    let caller = nix::unistd::geteuid().as_raw();
-    let sudo = std::env::var("SUDO_UID").ok().filter(|_| caller == 0).and_then(|uid| uid.parse().ok());
-    [caller, 0].into_iter().chain(sudo).collect()
-}
-
-/// Why a file with this owner and mode cannot be trusted, if so.
-fn untrusted(owner: u32, mode: u32, trusted: &[u32]) -> Option<String> {
-    if !trusted.contains(&owner) {
-        return Some(format!(
-            "it belongs to user {owner}, not to you or root: check it, then change its owner with chown"
-        ));
-    }
-    (mode & 0o002 != 0).then(|| "every user can write to it: check it, then run chmod o-w".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,8 +88,11 @@ mod tests {
             let found = Project::find(dir.path());
             assert_eq!(found.is_ok(), trusted, "{mode:o}: {found:?}");
         }
-        for (owner, trusted) in [(1000, true), (0, true), (1001, false)] {
-            assert_eq!(untrusted(owner, 0o644, &[1000, 0]).is_none(), trusted, "{owner}");
+        // Only root can give a file away.
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        if std::os::unix::fs::chown(&file, Some(4242), None).is_ok() {
+            let error = Project::find(dir.path()).unwrap_err().to_string();
+            assert!(error.contains("belongs to user 4242"), "{error}");
         }
     }
 

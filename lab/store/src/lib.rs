@@ -216,9 +216,10 @@ impl Store {
         }
     }
 
-    /// The full id of the newest unfinished run.
+    /// The full id of the newest unfinished run that was measured here. Imported ones cannot be resumed.
     pub fn find_unfinished(&self) -> Result<String, StoreError> {
-        let sql = "SELECT id FROM runs WHERE status <> ?1 ORDER BY started_at DESC, id DESC LIMIT 1";
+        let sql = "SELECT id FROM runs WHERE status <> ?1 AND id NOT IN (SELECT run FROM imported)
+                   ORDER BY started_at DESC, id DESC LIMIT 1";
         self.value(sql, [RunStatus::Finished.as_str()])?.ok_or(StoreError::NoneUnfinished)
     }
 

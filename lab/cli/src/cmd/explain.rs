@@ -18,6 +18,7 @@ use netdyno_lab_analysis::explain::figures::{Pair, Probes, WorkUnit};
 use netdyno_lab_analysis::explain::{explain, pair};
 use netdyno_lab_arena::{Arena, Awake, Topology};
 use netdyno_lab_engine::build::Builder;
+use netdyno_lab_engine::host;
 use netdyno_lab_engine::plan;
 use netdyno_lab_engine::probe::{Bench, Scratch};
 use netdyno_lab_engine::revisions::{self, RevisionError};
@@ -163,6 +164,11 @@ impl Looker<'_> {
                 let known = |role: &String| probes.sides[side].contains_key(&(role.clone(), kind));
                 if !again && self.pair.workload.roles.iter().all(known) {
                     continue;
+                }
+                let (there, here) = (run.header.host.headline(), host::this_machine());
+                if there != here {
+                    let place = format!("measured on another machine ({there}; this one: {here})");
+                    return Err(format!("run {} was {place}", run.header.id).into());
                 }
                 let record = &run.cells[cell];
                 let label = record.label(&self.pair.workload.roles);

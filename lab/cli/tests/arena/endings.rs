@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use netdyno_lab_arena::{AgentEvent, Arena, EndedBy, LinkEnd, RoleProcess, limits};
 use netdyno_lab_manifest::Net;
+use procfs::{Current, Meminfo};
 
 use super::freezing::FREEZINGS;
 use super::trial::*;
@@ -123,6 +124,43 @@ fn a_process_limit_is_named() {
     trial.finish();
 }
 
+/// Without any option, a contender cannot take all memory or process numbers of the machine.
+#[test]
+fn memory_and_processes_are_limited_by_default() {
+    let start = |memory_limit_bytes| {
+        let arena = Arena::open(&spec(Net::Host)).unwrap();
+        let trial =
+            Trial::with(arena, "echo up; read x", |launch| launch.memory_limit_bytes = memory_limit_bytes);
+        assert_eq!(trial.line(), "up");
+        trial
+    };
+    let requested = start(Some(1 << 30));
+    let can_limit = requested.memory_limited && requested.notes.iter().any(|note| note.contains("pids"));
+    requested.finish();
+    if !can_limit {
+        return skip::<()>("writable memory and pids cgroups").unwrap_or_default();
+    }
+    let trial = start(None);
+    let groups = cgroups_of(std::process::id());
+    // The first file of these in the cgroups of the contender.
+    let limit = |files: [&str; 2]| {
+        let member = |dir: &&PathBuf| {
+            let members = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+            members.lines().any(|member| member == trial.pid.to_string())
+        };
+        let mut found = groups.iter().filter(member).flat_map(|dir| files.map(|file| dir.join(file)));
+        found.find_map(|file| fs::read_to_string(file).ok()).map(|text| text.trim().to_owned())
+    };
+    let memory = limit(["memory.max", "memory.limit_in_bytes"]);
+    let processes = limit(["pids.max", "pids.max"]);
+    println!("{memory:?} {processes:?} {:?}", trial.notes);
+    trial.finish();
+    let machine = Meminfo::current().unwrap().mem_total;
+    let memory: u64 = memory.expect("a memory cgroup").parse().expect("a limit of memory");
+    assert!((machine / 2..machine).contains(&memory), "{memory} of {machine}");
+    assert_eq!(processes, Some(limits::PROCESSES_MAX.to_string()));
+}
+
 /// Not a test by itself: the lab that another test kills.
 #[test]
 fn as_a_lab() {
@@ -227,16 +265,16 @@ fn a_later_run_sweeps_the_cgroups_of_a_dead_lab() {
     // A process id that is no longer in use.
     let mut dead = Command::new("true").spawn().unwrap();
     dead.wait().unwrap();
-    let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpuacct"];
+    let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu"];
+    // Those of a role and of the threads of `--awake`.
+    let names = ["", "awake-"].map(|kind| format!("netdyno-{kind}{}-0", dead.id()));
     let dirs: Vec<PathBuf> =
-        roots.iter().map(|root| Path::new(root).join(format!("netdyno-{}-0", dead.id()))).collect();
+        roots.iter().flat_map(|root| names.iter().map(|name| Path::new(root).join(name))).collect();
     let made: Vec<&PathBuf> = dirs.iter().filter(|dir| fs::create_dir(dir).is_ok()).collect();
     let _arena = Arena::open(&spec(Net::Host)).unwrap();
     for dir in made {
         let swept = !dir.exists();
         let _ = fs::remove_dir(dir);
-        if dir.starts_with("/sys/fs/cgroup/unified") || dir.starts_with("/sys/fs/cgroup/cpuacct") {
-            assert!(swept, "{dir:?}");
-        }
+        assert!(swept || dir.parent() == Some(Path::new("/sys/fs/cgroup")), "{dir:?}");
     }
 }

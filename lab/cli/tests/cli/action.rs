@@ -267,6 +267,9 @@ fn user_namespaces_are_allowed_on_request_and_restricted_again() {
     const KEY: &str = "kernel.apparmor_restrict_unprivileged_userns";
     let runner = Runner::new(Bench::new(&[]));
     let (allow, restore) = ("Allow user namespaces", "Restore the restriction of user namespaces");
+    let input = COMPARE.split_once("  allow-user-namespaces:\n").unwrap().1;
+    let (input, _) = input.split_once("outputs:\n").unwrap();
+    assert!(input.ends_with("    default: \"false\"\n"), "{input}");
     assert_eq!(runner.steps[allow].condition, "inputs.allow-user-namespaces == 'true'");
     assert_eq!(runner.steps[restore].condition, "always() && steps.namespaces.outputs.value");
     assert!(

@@ -298,6 +298,23 @@ fn outside_of_a_checkout_the_embedded_catalogue_is_used() {
     }
 }
 
+/// A checkout that was only found, not named, could be another user's trap in a shared folder.
+#[test]
+fn a_checkout_that_others_can_write_to_is_used_only_if_it_is_named() {
+    let bench = Bench::new(&[("one", None)]);
+    bench.write("src/lib.rs", "");
+    let list = ["list", "dummy"];
+    let seen = outside(&bench, &bench.path("src"), &list);
+    assert!(seen.code == 0 && seen.stdout.contains("one"), "{seen:?}");
+    let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(bench.path("contenders"), everyone).unwrap();
+    let seen = outside(&bench, &bench.path("src"), &list);
+    let told = in_one_line(&seen.stderr);
+    assert!(seen.code == 2 && told.contains("every user can write to it"), "{seen:?}");
+    assert!(told.contains("name the repository in NETDYNO_ROOT"), "{told}");
+    assert_eq!(bench.netdyno(&list).code, 0);
+}
+
 /// A library's repository: a contender, a workload, and a file that names them.
 #[test]
 fn contenders_and_workloads_are_loaded_from_other_folders() {
@@ -324,13 +341,25 @@ fn contenders_and_workloads_are_loaded_from_other_folders() {
         Seen::of(&bench.command(arguments).current_dir(library.path("src")).output().unwrap())
     };
     let seen = inside(&[&["run", "--format", "json"][..], &quick].concat());
-    assert_eq!(seen.code, 0, "{seen:?}");
+    let file = library.path("netdyno.toml");
+    let named = format!("using the settings in {}\n", file.display());
+    assert!(seen.code == 0 && seen.stderr.matches(&named).count() == 1, "{seen:?}");
     let report: Value = serde_json::from_str(&seen.stdout).unwrap();
     assert_eq!(report["verdicts"][0]["baseline"], "base");
     git(&library, &["init", "-q", "-b", "main"]);
     commit(&library);
     let seen = inside(&["compare", "--rev", "main"]);
     assert!(seen.code == 0 && seen.stdout.contains("mine@main and mine@. have identical builds"), "{seen:?}");
+
+    // A file that others can write to could name their programs.
+    let set_mode = |mode| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&file, permissions).unwrap();
+    };
+    set_mode(0o666);
+    let seen = inside(&["list"]);
+    assert!(seen.code == 2 && in_one_line(&seen.stderr).contains("every user can write to it"), "{seen:?}");
+    set_mode(0o644);
 
     // A duplicate name is an error, and so is a mistake in the file.
     library.write("bench/dummy/base/contender.toml", &mine.replacen("\"mine\"", "\"base\"", 1));

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use netdyno_lab_store::Store;
+use netdyno_lab_store::{Run, Store};
 
 use crate::bench::{Bench, Seen, cell};
 
@@ -103,6 +103,9 @@ fn duels_of_a_contender_with_itself_are_counted_and_continued() {
     };
     let runs = || bench.netdyno(&["history"]).stdout.lines().count() - 1;
 
+    // Two processes in each of the six sessions of the first duel; the second one waits for the signal.
+    bench.add_held("one");
+    bench.allow(12);
     let mut held = bench.command(&["doctor", "--against-itself", "2", "dummy", "one"]);
     let child = held.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -114,6 +117,7 @@ fn duels_of_a_contender_with_itself_are_counted_and_continued() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let seen = Seen::of(&child.wait_with_output().unwrap());
     assert_eq!((seen.code, &row(&seen)[1][..]), (130, "1"), "{seen:?}");
+    bench.release();
 
     let again = |duels| bench.netdyno(&["doctor", "--against-itself", duels, "dummy", "one"]);
     let seen = again("2");
@@ -135,6 +139,25 @@ fn duels_of_a_contender_with_itself_are_counted_and_continued() {
     drop(store);
     let told = again("2").stdout;
     assert!(told.contains(" warning: one, duel ") && told.contains(": noise: made up\n"), "{told}");
+    // A duel on another machine does not count, and neither does an imported one, whatever its machine is.
+    let imports: [fn(&mut Store, &mut Run); 2] = [
+        |store, run| {
+            run.header.host.cpu = "a CPU of another machine".to_owned();
+            store.update_header(&run.header).unwrap();
+        },
+        |store, run| {
+            store.remove(&run.header.id).unwrap();
+            store.import(run, "[]").unwrap();
+        },
+    ];
+    for foreign in imports {
+        let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
+        let mut run = store.load(bench.last()["run"]["id"].as_str().unwrap()).unwrap();
+        foreign(&mut store, &mut run);
+        drop(store);
+        let seen = again("2");
+        assert_eq!(seen.stderr.matches("duel 2 of 2").count(), 1, "{seen:?}");
+    }
     let cells = bench.last()["cells"].clone();
     assert_eq!((&cells[0]["label"], &cells[1]["label"]), (&"one".into(), &"one (again)".into()));
 }

@@ -1,5 +1,6 @@
 //! `explain` finds injected costs and identifies them.
 
+use netdyno_lab_store::Store;
 use serde_json::Value;
 
 use crate::bench::{Bench, skip};
@@ -115,6 +116,26 @@ fn an_unknown_contender_is_rejected_with_the_known_ones() {
     assert!(seen.code == 2 && seen.stderr.contains("known: one, two"), "{seen:?}");
     let seen = bench.netdyno(&["explain", "last", "one", "two", "--no-look"]);
     assert!(seen.code == 0 && seen.stdout.contains("sink: on CPU"), "{seen:?}");
+}
+
+/// Figures of one machine do not explain those of another.
+#[test]
+fn a_run_of_another_machine_is_not_profiled() {
+    let bench = Bench::new(&[("one", None), ("two", None)]);
+    let run = bench.netdyno(&["run", "dummy", "--max-blocks", "1", "--set", "seconds=0.1"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
+    let mut run = store.load(bench.last()["run"]["id"].as_str().unwrap()).unwrap();
+    run.header.host.cpu = "a CPU of another machine".to_owned();
+    store.update_header(&run.header).unwrap();
+    drop(store);
+    let picture = bench.path("picture.svg").display().to_string();
+    let seen = bench.netdyno(&["explain", "last", "one", "two", "--format", "json", "-o", &picture]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let explained: Value = serde_json::from_str(&seen.stdout).unwrap();
+    let warnings = explained["warnings"].to_string();
+    assert!(warnings.contains("not profiled: ") && warnings.contains("another machine"), "{warnings}");
+    assert_eq!(explained["looks"].as_array().map(Vec::len), Some(0), "{explained:#}");
 }
 
 /// An equalised property is measured, or the reason why it cannot be is printed.

@@ -18,6 +18,7 @@ mod live;
 mod machine;
 mod pages;
 mod partners;
+mod quick_start;
 mod replicate;
 mod resolve;
 mod runs;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use netdyno_lab_store::Store;
 use serde_json::Value;
 
 use crate::bench::{Bench, Seen};
@@ -130,6 +131,28 @@ fn time_is_spent_on_open_claims_and_accumulates() {
     let open = bench.netdyno(&["replicate", "X", "--budget", "2m", "--resume"]);
     let after = rounds(&open);
     assert!(before.iter().zip(&after).all(|(b, a)| b.0 == a.0 && a.1 > b.1), "{before:?} {after:?} {open:?}");
+}
+
+/// Trials of an imported run are from another machine, or other builds.
+#[test]
+fn an_imported_run_is_not_continued() {
+    let bench = bench();
+    let runs = |seen: &Seen| -> Vec<String> {
+        assert_eq!(seen.code, 0, "{seen:?}");
+        let (_, runs) = seen.stderr.split_once("--from ").unwrap();
+        runs.split_whitespace().map(str::to_owned).collect()
+    };
+    let before = runs(&bench.netdyno(&["replicate", "X.tenfold", "--budget", "60s"]));
+    let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
+    for id in &before {
+        let run = store.load(id).unwrap();
+        store.remove(id).unwrap();
+        store.import(&run, "[]").unwrap();
+    }
+    drop(store);
+    let after = runs(&bench.netdyno(&["replicate", "X.tenfold", "--budget", "60s", "--resume"]));
+    assert!(before.len() == 2 && after.len() == 2, "{before:?} {after:?}");
+    assert!(after.iter().all(|id| !before.contains(id)), "{before:?} {after:?}");
 }
 
 #[test]

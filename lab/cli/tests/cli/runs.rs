@@ -243,6 +243,45 @@ fn ctrl_c_ends_the_run_in_order() {
     assert_eq!(bench.last()["run"]["status"], "interrupted");
 }
 
+/// No verdict is possible without a rival, so nothing can be decided before the last block.
+#[test]
+fn a_contender_without_rivals_gets_all_blocks() {
+    let bench = Bench::new(&[("one", None)]);
+    let seen = bench.netdyno(&["run", "dummy", "--max-blocks", "5", "--set", "seconds=0.05"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let run = &bench.last()["run"];
+    assert_eq!((&run["blocks"], &run["stopped_because"]), (&5.into(), &"block limit".into()), "{run}");
+}
+
+/// A run's id consists of the second of its start and of the seed.
+#[test]
+fn runs_of_one_second_and_seed_have_different_ids() {
+    let bench = Bench::new(&[("one", None)]);
+    let run =
+        ["run", "dummy", "--max-blocks", "1", "--seed", "5", "--set", "seconds=0.05", "--format", "json"];
+    let id = || {
+        let seen = bench.netdyno(&run);
+        assert_eq!(seen.code, 0, "{seen:?}");
+        let report: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+        report["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let first = id();
+    assert!(first.ends_with("-0005"), "{first}");
+    // The ids of the next ten minutes are taken.
+    let mut store = Store::open(&bench.path("store/runs.db")).unwrap();
+    let mut taken = store.load(&first).unwrap();
+    let now = jiff::Timestamp::now();
+    for seconds in 0..600 {
+        let at = now + std::time::Duration::from_secs(seconds);
+        taken.header.id = format!("{}-0005", at.strftime("%Y%m%d-%H%M%S"));
+        // One of them may be the id of the first run.
+        let _ = store.begin_run(&taken.header, &taken.cells);
+    }
+    drop(store);
+    let second = id();
+    assert!(second.ends_with("-0006"), "{second}");
+}
+
 #[test]
 fn two_concurrent_runs_detect_each_other() {
     let (bench, other) = (Bench::new(&[("one", None)]), Bench::new(&[("one", None)]));

@@ -39,6 +39,8 @@ const SETTINGS: &[&str] = &[
     "GOEXPERIMENT",
     "CGO_ENABLED",
     "CGO_CFLAGS",
+    "CGO_CPPFLAGS",
+    "CGO_CXXFLAGS",
     "CGO_LDFLAGS",
     "CC",
     "CXX",
@@ -60,16 +62,24 @@ fn unreleased(probe: &Probe<'_>) -> Result<Vec<String>> {
 
 fn build(job: &mut Job<'_>) -> Result<()> {
     let package = job.contender.build.bin.as_ref().map_or(".".to_owned(), |bin| format!("./cmd/{bin}"));
-    let mut command = Command::new("go");
+    let mut command = go();
     command.args(["build", "-v"]).args(FLAGS).arg("-o").arg(job.files().join(&job.contender.name));
     job.run("go build", command.arg(&package).current_dir(&job.contender.dir))?;
     job.packages = modules(job, &package);
     Ok(())
 }
 
+/// The go command without a workspace: a `go.work` in a parent folder would replace modules by folders that are not part of
+/// the build's key.
+fn go() -> Command {
+    let mut command = Command::new("go");
+    command.env("GOWORK", "off");
+    command
+}
+
 /// The modules with packages in the program, which excludes those that only their tests need.
 fn modules(job: &mut Job<'_>, package: &str) -> Result<Vec<Package>, String> {
-    let mut command = Command::new("go");
+    let mut command = go();
     command.args(["list", "-deps", "-f", MODULE, package]).current_dir(&job.contender.dir);
     let lines = job.ask("go list", &mut command).map_err(|e| e.to_string())?;
     let lines: BTreeSet<String> = lines.into_iter().collect();

@@ -425,6 +425,27 @@ fn go_builds() {
     assert_eq!(local, Some(format!("{}; c v1.2.3 for b", folder.display())));
 }
 
+/// The folders of a workspace would be in the program, but not in the key of its build.
+#[test]
+fn a_workspace_of_go_does_not_replace_modules() {
+    let module = "module tiny\n\ngo 1.21\n\nrequire example.org/part v0.1.0\n\n\
+                  replace example.org/part => ../../../part\n";
+    let main = "package main\n\nimport \"example.org/part\"\n\nfunc main() { part.Say() }\n";
+    let files = [("go.mod", module), ("main.go", main)];
+    let repository = Repository::new("tool = \"go\"", "[\"{bin}\"]", &files);
+    if !have(&repository, "go") {
+        return;
+    }
+    for folder in ["part", "other"] {
+        repository.write(&format!("{folder}/go.mod"), "module example.org/part\n\ngo 1.21\n");
+        let text = format!("package part\n\nimport \"fmt\"\n\nfunc Say() {{ fmt.Println(\"{folder}\") }}\n");
+        repository.write(&format!("{folder}/part.go"), &text);
+    }
+    repository.write("go.work", "go 1.21\n\nuse (\n\t./contenders/w/tiny\n\t./other\n)\n");
+    let built = repository.build().unwrap();
+    assert_eq!((output(&built).as_str(), &built.record.inputs[1]), ("part\n", &"part".to_owned()));
+}
+
 #[test]
 fn cc_builds() {
     let main = "#include <stdio.h>\n#include \"word.h\"\nint main(void) { puts(word()); }\n";

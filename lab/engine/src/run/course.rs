@@ -40,7 +40,7 @@ impl Engine<'_> {
         if self.store.is_imported(id)? {
             return refused("was imported, its trials are from another machine: start a new run");
         }
-        let (then, now) = (run.header.host.headline(), crate::host::detect(BTreeMap::new()).headline());
+        let (then, now) = (run.header.host.headline(), crate::host::this_machine());
         if then != now {
             let why = format!("was measured on another machine ({then}; this one: {now}): start a new run");
             return refused(&why);

@@ -77,6 +77,12 @@ fn runs_are_found_by_a_prefix_of_their_id() {
     assert_eq!(store.runs(10).unwrap().len(), 2);
     assert_eq!(store.runs(1).unwrap()[0].header.id, run.header.id);
     assert_eq!(store.runs(1).unwrap()[0].cells.len(), run.cells.len());
+    let mut foreign = run.clone();
+    foreign.header.id = "20270101-000000-0001".to_owned();
+    foreign.header.started_at = "2027-01-01T00:00:00Z".parse().unwrap();
+    foreign.status = RunStatus::Interrupted;
+    store.import(&foreign, "[]").unwrap();
+    assert_eq!(store.find_unfinished().unwrap(), first, "not an imported one, which cannot be resumed");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::cmd::{CELL_FAILED, CommandResult, DIFFERS, Fallible, GOOD, INTERRUPTE
 use crate::doctor::against_itself::{Duel, SESSIONS, SHARE_MOST, Tally, Terms, is_done, resolved};
 use crate::doctor::self_duels;
 use netdyno_lab_engine::build::Availability;
+use netdyno_lab_engine::host;
 use netdyno_lab_engine::run::{Position, Resolved};
 use netdyno_lab_manifest::{Contender, ManifestError, Workload};
 use netdyno_lab_report::{columns, grid, wrapped};
@@ -57,7 +58,7 @@ pub(super) fn run(duels: u32, workload: &str, names: &[String], cancel: Arc<Atom
     Ok(if lab.is_cancelled() { INTERRUPTED } else { code })
 }
 
-/// The contenders with their stored duels.
+/// The contenders with their stored duels on this machine.
 fn contenders(lab: &Lab, workload: &str, names: &[String]) -> Fallible<Vec<Entrant>> {
     let Lab { catalog, store, .. } = lab;
     let workload = catalog.workload(workload)?;
@@ -68,12 +69,14 @@ fn contenders(lab: &Lab, workload: &str, names: &[String]) -> Fallible<Vec<Entra
     }
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    let runs = store.runs(RUNS_MAX)?;
+    let here = host::this_machine();
+    let mut runs = store.runs(RUNS_MAX)?;
+    runs.retain(|run| run.header.host.headline() == here);
     let with_duels = |name: String| {
         let plan = resolved(catalog, workload, &name, Terms::EQUAL)?;
         let mut entrant = Entrant { name, plan, duels: Vec::new(), warnings: Vec::new() };
         for run in &runs {
-            if is_done(run, &entrant.plan) {
+            if is_done(run, &entrant.plan) && !store.is_imported(&run.header.id)? {
                 entrant.add(Duel::of(&store.load(&run.header.id)?)?, &run.header.warnings);
             }
         }

@@ -2,7 +2,6 @@
 //!
 //! A child process gives each method its own environment variables for builds, and runs the same command as a user would.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -72,14 +71,17 @@ pub(super) fn go_on(
     Ok(Ok(Store::open(&Store::default_path())?.load(&report.run.id)?))
 }
 
-/// The newest stored run of a method that can be resumed: same command, same machine.
+/// The newest stored run of a method that can be resumed: measured here by the same command.
 pub(super) fn begun(store: &Store, plan: &Resolved, method: &Method) -> Result<Option<Run>, StoreError> {
     let listing = Listing { workload: Some(&plan.workload.name), skip: 0, most: LOOKED_AT };
     let words: Vec<&str> = plans::words(method).collect();
-    let host = netdyno_lab_engine::host::detect(BTreeMap::new()).headline();
+    let host = netdyno_lab_engine::host::this_machine();
     for listed in store.list(listing)? {
         let typed = listed.command.iter().map(String::as_str).skip(2);
-        if !typed.take(words.len()).eq(words.iter().copied()) || listed.status == RunStatus::Running {
+        if !typed.take(words.len()).eq(words.iter().copied())
+            || listed.status == RunStatus::Running
+            || store.is_imported(&listed.id)?
+        {
             continue;
         }
         let run = store.load(&listed.id)?;
