@@ -359,12 +359,10 @@ fn malformed_files_are_rejected_with_rule_and_offset() {
 #[test]
 fn damaged_files_cause_no_panic() {
     let file = with_restarts(3);
-    // Miri is much slower.
-    let step = if cfg!(miri) { 97 } else { 1 };
-    for length in (0..file.len()).step_by(step) {
+    for length in 0..file.len() {
         let _ = Jpeg::parse(&file[..length]);
     }
-    for at in (0..segments(&file).last().unwrap().2 + 40).step_by(step) {
+    for at in 0..segments(&file).last().unwrap().2 + 40 {
         for value in [0, 1, 0x7f, 0xd9, 0xff] {
             let mut other = file.clone();
             other[at] = value;
