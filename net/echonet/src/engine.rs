@@ -47,6 +47,9 @@ pub(crate) trait Engine: Send + 'static {
 
     fn handle_disconnected(&mut self, _now: Instant, _node: NodeAddress, _connection: Option<ConnectionId>) {}
 
+    /// A datagram of this source was dropped because of its rate.
+    fn handle_limited(&mut self, _now: Instant, _node: NodeAddress) {}
+
     /// Handles a message and sends the immediate reply.
     fn handle_message(
         &mut self,
@@ -72,7 +75,11 @@ pub(crate) trait Engine: Send + 'static {
         out: &mut [u8],
         answers: &mut SendBatch,
     ) {
-        for (datagram, source) in links.sources(number, batch) {
+        for (datagram, source, is_admitted) in links.sources(now, number, batch) {
+            if !is_admitted {
+                self.handle_limited(now, source.address);
+                continue;
+            }
             self.handle_message(now, datagram, source, out, |to, answer| links.gather(answers, to, answer));
         }
         links.send_gathered(answers, |to, error| self.handle_unsent(now, to, error));
@@ -156,6 +163,9 @@ engine!(
     },
     fn handle_evicted(&mut self, now: Instant, node: NodeAddress) {
         Device::handle_evicted(self, now, node);
+    },
+    fn handle_limited(&mut self, now: Instant, node: NodeAddress) {
+        Device::handle_limited(self, now, node);
     }
 );
 engine!(

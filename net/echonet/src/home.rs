@@ -9,13 +9,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{
-    Description, Destination, Device, DeviceEvent, MULTICAST_V4, MULTICAST_V6, PORT, Source,
+    Description, Destination, Device, DeviceEvent, MULTICAST_V4, MULTICAST_V6, PORT, Source, SourceLimit,
 };
 use netdyno_io::{DatagramSocket, Events, Interface, Poller, ReceiveBatch, SocketOptions, UdpSocket, Waker};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::limits::{DATAGRAMS_PER_TURN, HOME_NODES_MAX, STREAMS_KEY};
+use crate::limits::{BACKLOG_DATAGRAMS, DATAGRAMS_PER_TURN, HOME_NODES_MAX, STREAMS_KEY};
 use crate::links::{
     buffer, interfaces, join, options, probe, probe_own, supports, unicast_addresses, unless_passing,
 };
@@ -78,6 +78,7 @@ struct Sockets {
     poller: Poller,
     ready: Events,
     on_link: OnLink,
+    limit: SourceLimit,
 }
 
 impl Home {
@@ -93,7 +94,7 @@ impl Home {
             nodes: Vec::with_capacity(nodes.len()),
             by_address: HashMap::with_capacity(nodes.len()),
             anywhere: None,
-            sockets: Sockets::open(settings)?,
+            sockets: Sockets::open(settings, nodes.len())?,
             queue: Queue::new(spread, nodes.len()),
             timed: BTreeSet::new(),
             batch: Some(ReceiveBatch::new(32)),
@@ -243,12 +244,15 @@ impl Home {
         // Persistent errors are returned again.
         if self.sockets.unicast[socket].receive(&mut batch).is_ok() {
             let now = Instant::now();
+            let has_backlog = batch.len() >= BACKLOG_DATAGRAMS;
             for received in batch.iter() {
                 let Some(node) = self.node_at(received.local.ip()) else { continue };
                 let mut source = Source::unicast(received.remote);
                 source.is_off_link = self.sockets.on_link.is_beyond(source.address);
                 for datagram in received.datagrams.chunks(received.segment_bytes) {
-                    self.handle(now, node, datagram, source);
+                    if self.is_admitted(now, node, source, has_backlog) {
+                        self.handle(now, node, datagram, source);
+                    }
                 }
             }
         }
@@ -258,11 +262,14 @@ impl Home {
     /// Each node handles each multicast message.
     fn receive_group(&mut self, socket: usize) {
         let mut buffer = [0; 2048];
-        for _ in 0..DATAGRAMS_PER_TURN {
+        for received in 1..=DATAGRAMS_PER_TURN {
             let Ok(Some((bytes, sender))) = self.sockets.groups[socket].receive(&mut buffer) else { break };
             let now = Instant::now();
             let mut source = Source::multicast(sender);
             source.is_off_link = self.sockets.on_link.is_beyond(source.address);
+            if !self.is_admitted(now, 0, source, received >= BACKLOG_DATAGRAMS) {
+                continue;
+            }
             for node in 0..self.nodes.len() {
                 // A node ignores its own messages.
                 if self.nodes[node].address != Some(sender.ip()) {
@@ -270,6 +277,16 @@ impl Home {
                 }
             }
         }
+    }
+
+    /// Whether to handle a datagram; if not, this node reports that it was dropped.
+    fn is_admitted(&mut self, now: Instant, node: usize, source: Source, has_backlog: bool) -> bool {
+        let is_admitted = self.sockets.limit.admits(now, source, has_backlog);
+        if !is_admitted && let Some(place) = self.nodes.get_mut(node) {
+            place.device.handle_limited(now, source.address);
+            self.mark_eventful(node);
+        }
+        is_admitted
     }
 
     fn handle(&mut self, now: Instant, node: usize, datagram: &[u8], source: Source) {
@@ -285,7 +302,7 @@ impl Home {
     }
 
     fn after(&mut self, now: Instant, node: usize) {
-        let Place { device, address, due, is_eventful } = &mut self.nodes[node];
+        let Place { device, address, due, .. } = &mut self.nodes[node];
         device.flush(now, &mut self.out, |to, message| {
             if let Destination::Connection(_) = to {
                 return self.sockets.send(now, *address, to, message);
@@ -300,8 +317,12 @@ impl Home {
             }
             self.timed.extend(due.map(|due| (due, node)));
         }
-        // Only polling shows whether there is an event; usually there is none.
-        if !std::mem::replace(is_eventful, true) {
+        self.mark_eventful(node);
+    }
+
+    /// Only polling shows whether there is an event; usually there is none.
+    fn mark_eventful(&mut self, node: usize) {
+        if !std::mem::replace(&mut self.nodes[node].is_eventful, true) {
             self.eventful.push(node);
         }
     }
@@ -330,7 +351,7 @@ impl Home {
 }
 
 impl Sockets {
-    fn open(settings: &Settings) -> Result<Self, Error> {
+    fn open(settings: &Settings, nodes: usize) -> Result<Self, Error> {
         if !settings.share_port {
             probe(settings)?;
         }
@@ -357,6 +378,7 @@ impl Sockets {
             poller,
             ready: Events::default(),
             on_link: OnLink::new(settings),
+            limit: SourceLimit::new(settings.source_limit_per_s, nodes),
         })
     }
 

@@ -17,6 +17,12 @@ pub(crate) const BATCHES_PER_TURN: usize = 16;
 /// Datagrams that are received before timers are checked.
 pub(crate) const DATAGRAMS_PER_TURN: usize = 256;
 
+/// Waiting datagrams from which on a receive buffer may overflow: as many as one receive call returns.
+pub(crate) const BACKLOG_DATAGRAMS: usize = 16;
+
+/// Datagrams that a node accepts from one source in a second.
+pub(crate) const SOURCE_LIMIT_PER_S: u32 = 1000;
+
 /// Events in a listener's queue; further ones are dropped and counted.
 pub(crate) const FEED_EVENTS: usize = 65_536;
 

@@ -3,16 +3,16 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use netdyno_echonet_core::{
-    Destination, MESSAGE_BYTES_MAX, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source,
+    Destination, MESSAGE_BYTES_MAX, MULTICAST_V4, MULTICAST_V6, NodeAddress, PORT, Source, SourceLimit,
 };
 use netdyno_io::{DatagramBatch, DatagramOptions, DatagramSocket, Interface, Poller, SendBatch};
 
 use crate::error::Error;
-use crate::limits::{BATCHES_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
+use crate::limits::{BACKLOG_DATAGRAMS, BATCHES_PER_TURN, INTERFACES_MAX, SLACK, WAIT};
 use crate::on_link::OnLink;
 use crate::settings::Settings;
 
@@ -29,7 +29,21 @@ pub(crate) struct Links {
     /// Whether multicast messages are sent from the unicast socket, because there is a single IPv6 address.
     /// With a single IPv4 address, the multicast sockets have it too.
     from_unicast: bool,
-    on_link: Mutex<OnLink>,
+    arrivals: Mutex<Arrivals>,
+}
+
+/// What is known about the sources of datagrams.
+#[derive(Debug)]
+struct Arrivals {
+    on_link: OnLink,
+    limit: SourceLimit,
+}
+
+impl Arrivals {
+    /// Without a limit of the rate.
+    fn new(settings: &Settings) -> Mutex<Self> {
+        Mutex::new(Self { on_link: OnLink::new(settings), limit: SourceLimit::new(0, 1) })
+    }
 }
 
 impl Links {
@@ -58,16 +72,24 @@ impl Links {
         let has_v6 = interfaces.iter().find(|interface| interface.v6.is_some());
         let scope = has_v6.map_or(0, |interface| interface.index);
         let from_unicast = settings.address.is_some_and(|address| address.is_ipv6());
-        let on_link = Mutex::new(OnLink::new(settings));
-        Ok(Self { unicast, groups, scope, own, from_unicast, on_link })
+        Ok(Self { unicast, groups, scope, own, from_unicast, arrivals: Arrivals::new(settings) })
+    }
+
+    /// Limits the datagrams of each source, as a device does.
+    pub(crate) fn limit_sources(&self, per_s: u32) {
+        self.lock_arrivals().limit = SourceLimit::new(per_s, 1);
+    }
+
+    fn lock_arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Without sockets.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
-        let on_link = Mutex::new(OnLink::new(&Settings::default()));
         let (unicast, groups, own) = (Vec::new(), Vec::new(), Vec::new());
-        Self { unicast, groups, scope: 0, own, from_unicast: false, on_link }
+        let arrivals = Arrivals::new(&Settings::default());
+        Self { unicast, groups, scope: 0, own, from_unicast: false, arrivals }
     }
 
     /// A poller for the multicast sockets, each keyed by its number; unicast sockets are usually read
@@ -169,18 +191,21 @@ impl Links {
         }
     }
 
-    /// The datagrams received by the socket with this number, and their sources.
+    /// The datagrams received by the socket with this number, their sources, and whether to handle them.
     pub(crate) fn sources<'a>(
         &self,
+        now: Instant,
         number: usize,
         batch: &'a DatagramBatch,
-    ) -> impl Iterator<Item = (&'a [u8], Source)> {
+    ) -> impl Iterator<Item = (&'a [u8], Source, bool)> {
         let multicast = number >= self.unicast.len();
-        let mut on_link = self.on_link.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_backlog = batch.len() >= BACKLOG_DATAGRAMS;
+        let mut arrivals = self.lock_arrivals();
         batch.iter().map(move |(datagram, sender)| {
             let source = Source::unicast(sender);
-            let is_off_link = on_link.is_beyond(source.address);
-            (datagram, Source { multicast, is_off_link, ..source })
+            let is_off_link = arrivals.on_link.is_beyond(source.address);
+            let source = Source { multicast, is_off_link, ..source };
+            (datagram, source, arrivals.limit.admits(now, source, has_backlog))
         })
     }
 

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::limits::SOURCE_LIMIT_PER_S;
+
 /// The IP versions to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
@@ -51,6 +53,11 @@ pub struct Settings {
     /// a forged source address would receive the answers. Answers to a controller's own requests, and
     /// requests over TCP, are accepted from all addresses.
     pub off_link_requests: bool,
+    /// Datagrams that a device or each node of a home accepts from one source in a second, while others are
+    /// waiting and other sources exist ([`SourceLimit`](crate::core::SourceLimit)); 0: any number. The default
+    /// is above the rate of legitimate sources: a controller that reads a hundred properties of a node every
+    /// second needs a tenth of it. Controllers are not limited: they receive the answers to their own requests.
+    pub source_limit_per_s: u32,
     /// Whether to accept TCP connections at port 3610. A controller always connects to nodes whose
     /// [`NodeSettings`](crate::core::NodeSettings) request it.
     pub tcp: bool,
@@ -88,6 +95,7 @@ impl Default for Settings {
             multicast_loop: true,
             receive_buffer_bytes: 4 << 20,
             off_link_requests: false,
+            source_limit_per_s: SOURCE_LIMIT_PER_S,
             tcp: false,
             tcp_limits: TcpLimits::default(),
         }

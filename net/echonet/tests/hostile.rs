@@ -41,6 +41,13 @@ const MEASURED: Duration = Duration::from_millis(50);
 /// from the node.
 const BURST: usize = 10;
 const PAUSE: Duration = Duration::from_millis(4);
+/// Requests of an honest source beside a flood without pauses, which overflows receive buffers, and the pause after each.
+const HONEST_REQUESTS: usize = 100;
+const HONEST_PAUSE: Duration = Duration::from_millis(2);
+/// Repetitions, until this share of the requests is answered: other programs may take the processor from the node. Without
+/// the limit of each source, about half are answered in every repetition.
+const HONEST_ROUNDS_MAX: usize = 20;
+const ANSWERED_MIN: f64 = 0.9;
 
 /// One kind of abuse.
 struct Row {
@@ -210,6 +217,11 @@ fn check(row: &Row, peer: &PeerNetwork, node: &mut Running, controller: &mut Con
     let kept = best_abused / best;
     println!("{name}: {best:.0}/s without, {best_abused:.0}/s with abuse: {kept:.2}");
     assert!(kept >= RATE_KEPT_MIN, "{name}: the honest controller keeps {kept:.2} of its rate");
+    await_report(row, peer, node);
+}
+
+/// Waits until the node reports the abuse with its source.
+fn await_report(row: &Row, peer: &PeerNetwork, node: &mut Running) {
     let (kind, from) = row.reported;
     let is_report = |line: &serde_json::Value| {
         line["event"] == "abuse" && line["kind"] == kind && line["from"].as_str().unwrap().starts_with(from)
@@ -234,6 +246,59 @@ fn a_node_withstands_abuse() {
         for row in &ROWS {
             check(row, &peer, &mut node, &mut controller);
         }
+        assert_eq!(node.interrupt(), Some(0));
+    });
+}
+
+/// Sends as fast as the system permits.
+fn flood_without_pauses(end: &AtomicBool) {
+    // The answers are not read.
+    let socket = UdpSocket::bind((ABUSER.parse::<Ipv4Addr>().unwrap(), 3610)).unwrap();
+    while !end.load(Ordering::Relaxed) {
+        let _ = socket.send_to(GET_80, node_address());
+    }
+}
+
+/// The share of an honest source's requests that are answered.
+fn answered_share(socket: &UdpSocket) -> f64 {
+    let mut answer = [0; 100];
+    for _ in 0..HONEST_REQUESTS {
+        socket.send(GET_80).unwrap();
+        std::thread::sleep(HONEST_PAUSE);
+    }
+    let answered = std::iter::from_fn(|| socket.recv(&mut answer).ok()).count();
+    answered as f64 / HONEST_REQUESTS as f64
+}
+
+#[test]
+fn requests_beside_a_flood_without_pauses_are_answered() {
+    alone("requests_beside_a_flood_without_pauses_are_answered", || {
+        let peer = PeerNetwork::new();
+        peer.sh(&format!("ip addr add {ABUSER}/24 dev theirs"));
+        let folder = tempfile::tempdir().unwrap();
+        let mut node = start_node(&folder);
+        let honest = peer.run(|| UdpSocket::bind((THERE.parse::<Ipv4Addr>().unwrap(), 3610)).unwrap());
+        honest.connect(node_address()).unwrap();
+        honest.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let row = Row {
+            name: "a flood without pauses",
+            abuse: flood_without_pauses,
+            reported: ("limited", ABUSER),
+        };
+        let mut best = 0.0;
+        with_abuse(&row, &peer, || {
+            // Meanwhile, the flood fills the receive buffer.
+            answered_share(&honest);
+            for _ in 0..HONEST_ROUNDS_MAX {
+                best = answered_share(&honest).max(best);
+                if best >= ANSWERED_MIN {
+                    break;
+                }
+            }
+        });
+        println!("{}: {best:.2} of the requests answered", row.name);
+        assert!(best >= ANSWERED_MIN, "{}: {best:.2} of the requests answered", row.name);
+        await_report(&row, &peer, &mut node);
         assert_eq!(node.interrupt(), Some(0));
     });
 }

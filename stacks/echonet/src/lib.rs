@@ -94,7 +94,9 @@ pub use description::{
     Access, Description, DescriptionError, ObjectDescription, PropertyDescription, WritePolicy,
 };
 #[cfg(feature = "std")]
-pub use device::{AbuseKind, Decision, Device, DeviceConfig, DeviceEvent, DeviceStats, SetError, WriteId};
+pub use device::{
+    AbuseKind, Decision, Device, DeviceConfig, DeviceEvent, DeviceStats, SetError, SourceLimit, WriteId,
+};
 pub use eoj::{ClassCode, Eoj};
 pub use epc::Epc;
 pub use error::{FrameError, PropertyMapError, WriteError};

@@ -36,6 +36,10 @@ pub(crate) const INSTANCE_MAX: u8 = 0x7F;
 /// Senders of which a device counts the messages, to report floods.
 #[cfg(feature = "std")]
 pub(crate) const COUNTED_SENDERS: usize = 8;
+/// How long after its last datagram another source counts as present, for [`SourceLimit`](crate::SourceLimit):
+/// longer than the usual polling intervals of controllers, which are minutes.
+#[cfg(feature = "std")]
+pub(crate) const OTHER_SOURCE_AGE_MAX: core::time::Duration = core::time::Duration::from_secs(600);
 /// The time after a report of abuse in which no other of its kind is reported.
 #[cfg(feature = "std")]
 pub(crate) const ABUSE_INTERVAL: core::time::Duration = core::time::Duration::from_secs(1);

@@ -444,14 +444,16 @@ fn abuse_is_reported_with_its_source() {
     let mut bench = Bench::new(&home());
     for _ in 0..3 {
         bench.device.handle_evicted(bench.now, address(7));
+        bench.device.handle_limited(bench.now, address(6));
         (0..1000).for_each(|_| assert!(bench.send(&[0x10], unicast(8)).is_empty()));
         assert!(bench.send(&[0x10], unicast(9)).is_empty(), "an honest node makes a mistake");
     }
     let events: Vec<_> = std::iter::from_fn(|| bench.device.poll_event()).collect();
     let abuse = |last, kind| DeviceEvent::Abuse { from: address(last), kind };
-    assert_eq!(events, [abuse(7, AbuseKind::Connections), abuse(8, AbuseKind::Flood)]);
+    let expected = [(7, AbuseKind::Connections), (6, AbuseKind::Limited), (8, AbuseKind::Flood)];
+    assert_eq!(events, expected.map(|(last, kind)| abuse(last, kind)));
     let stats = bench.device.stats();
-    assert_eq!((stats.evicted, stats.malformed), (3, 3003));
+    assert_eq!((stats.evicted, stats.limited, stats.malformed), (3, 3, 3003));
 }
 
 #[test]

@@ -204,7 +204,9 @@ mod tests {
         (description.ttl, description.rtcp_port, description.rtcp_mux) = (Some(5), Some(7001), true);
         let text = description.write(7).into_bytes();
         let (mut state, mut accepted) = (1u32, 0);
-        for _ in 0..20_000 {
+        // Miri is much slower.
+        let mutations = if cfg!(miri) { 20 } else { 20_000 };
+        for _ in 0..mutations {
             let mut changed = text.clone();
             for _ in 0..1 + state % 3 {
                 state ^= state << 13;
@@ -217,6 +219,6 @@ mod tests {
             accepted += 1;
             assert_eq!(Description::parse(read.write(1).as_bytes()).as_ref(), Ok(&read));
         }
-        assert!(accepted > 1_000, "{accepted}");
+        assert!(accepted > mutations / 20, "{accepted}");
     }
 }

@@ -146,6 +146,10 @@ pub(crate) enum Verb {
         /// Spread 1,000 responses to a search over this time
         #[arg(long, value_name = "MILLISECONDS", default_value_t = 250)]
         spread: u64,
+        /// Drop datagrams beyond this number per second and node from one source, while others are waiting and other
+        /// sources exist; 0: no limit
+        #[arg(long, value_name = "NUMBER", default_value_t = Settings::default().source_limit_per_s)]
+        source_limit: u32,
     },
     /// Publish device states to an MQTT broker and execute commands from it, until Ctrl-C
     Bridge {

@@ -82,7 +82,9 @@ fn run_verb(cli: &Cli, printer: &Printer) -> Result<bool, Failure> {
         Verb::Set { node, object, values } => set::run(&cli.network, printer, node, object, values),
         Verb::Names { class } => known::run(printer, class.as_deref()),
         Verb::Watch { nodes, poll } => watch::run(&cli.network, printer, nodes, *poll),
-        Verb::Simulate { file, spread } => simulate::run(&cli.network, printer, file, *spread),
+        Verb::Simulate { file, spread, source_limit } => {
+            simulate::run(&cli.network, printer, file, *spread, *source_limit)
+        }
         Verb::Bridge { mqtt, mqtt_ca, mqtt_cert, mqtt_key, topic, discovery, poll, search } => {
             let own = mqtt_cert.as_deref().zip(mqtt_key.as_deref());
             let tls = bridge::Tls { authorities: mqtt_ca.as_deref(), own };

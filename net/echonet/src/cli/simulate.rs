@@ -20,13 +20,14 @@ pub(crate) fn run(
     printer: &Printer,
     file: &Path,
     spread_ms: u64,
+    source_limit_per_s: u32,
 ) -> Result<bool, Failure> {
     let nodes = home_file::read(file)?;
     let objects: usize = nodes.iter().map(|(_, description)| description.objects.len()).sum();
     let addresses: Vec<_> = nodes.iter().map(|(address, _)| *address).collect();
     let pause = Duration::from_millis(spread_ms) * TOGETHER as u32 / 1000;
     let mut settings = network.settings();
-    settings.tcp = network.tcp;
+    (settings.tcp, settings.source_limit_per_s) = (network.tcp, source_limit_per_s);
     let mut home = Home::open(&settings, nodes, Spread { together: TOGETHER, pause })?;
     let end = End::default();
     end.on_signals(home.waker())?;
@@ -71,6 +72,7 @@ pub(crate) fn run(
                     AbuseKind::Flood => ("flood", "more than 1000 messages a second"),
                     AbuseKind::Connections => ("connections", "too many TCP connections: one was closed"),
                     AbuseKind::OffLink => ("off_link", "a request from beyond the link was ignored"),
+                    AbuseKind::Limited => ("limited", "datagrams were dropped: too many from one source"),
                     _ => continue,
                 };
                 let node = describe(node);

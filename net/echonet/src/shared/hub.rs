@@ -79,6 +79,7 @@ impl Hub<core::Device> {
         launch: &Launch,
     ) -> Result<Self, Error> {
         let core = core::Device::new(description)?;
+        links.limit_sources(settings.source_limit_per_s);
         Ok(Self::new(core, links, Streams::open(settings, false, launch.poller())?, launch))
     }
 }

@@ -3,6 +3,11 @@
 #![cfg(all(feature = "web", feature = "pattern", target_os = "linux"))]
 
 mod browser;
+#[cfg(feature = "cli")]
+mod senders;
+#[cfg(feature = "cli")]
+#[path = "../support/tool.rs"]
+mod tool;
 
 use std::time::Duration;
 

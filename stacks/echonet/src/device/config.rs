@@ -18,7 +18,7 @@ pub struct DeviceConfig {
     /// can be read with fewer properties or over TCP.
     pub datagram_bytes: usize,
     /// Messages of one node in a second; more cause [`DeviceEvent::Abuse`](crate::DeviceEvent::Abuse). They
-    /// are handled nevertheless.
+    /// are handled nevertheless; a [`SourceLimit`](crate::SourceLimit) drops them.
     pub flood_per_s: u32,
     /// Device objects.
     pub max_objects: usize,

@@ -26,7 +26,7 @@ use crate::limits::{ABUSE_INTERVAL, INSTANCE_MAX, LISTED_INSTANCES_MAX};
 use crate::tid::Tid;
 
 /// The kinds of [`AbuseKind`].
-const ABUSE_KINDS: usize = AbuseKind::OffLink as usize + 1;
+const ABUSE_KINDS: usize = AbuseKind::Limited as usize + 1;
 
 /// A request to all instances of a class that some instances have not answered yet.
 #[derive(Debug)]
@@ -251,6 +251,13 @@ impl Device {
     pub fn handle_evicted(&mut self, now: Instant, from: NodeAddress) {
         self.stats.evicted += 1;
         self.report(now, AbuseKind::Connections, from);
+    }
+
+    /// Reports that a datagram to this node was dropped because a [`SourceLimit`](crate::SourceLimit) did not
+    /// admit it.
+    pub fn handle_limited(&mut self, now: Instant, from: NodeAddress) {
+        self.stats.limited += 1;
+        self.report(now, AbuseKind::Limited, from);
     }
 
     /// The next event. Call it until it returns `None`.

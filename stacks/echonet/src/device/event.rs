@@ -72,6 +72,8 @@ pub enum AbuseKind {
     Connections,
     /// A request from beyond the link, which was ignored.
     OffLink,
+    /// A source exceeded its [`SourceLimit`](crate::SourceLimit): a datagram was dropped.
+    Limited,
 }
 
 /// Why a value from the application was rejected.
@@ -109,6 +111,8 @@ pub struct DeviceStats {
     pub malformed: u64,
     /// Requests from beyond the link, which were ignored.
     pub off_link: u64,
+    /// Datagrams dropped because their source exceeded its [`SourceLimit`](crate::SourceLimit).
+    pub limited: u64,
     /// Frames for objects that the node does not have, or that are not requests.
     pub ignored: u64,
     /// Requests dropped because of a limit, and events dropped because the queue was full.

@@ -9,8 +9,10 @@ mod object;
 mod outbox;
 mod profile;
 mod senders;
+mod source_limit;
 mod waiting;
 
 pub use config::DeviceConfig;
 pub use engine::Device;
 pub use event::{AbuseKind, Decision, DeviceEvent, DeviceStats, SetError, WriteId};
+pub use source_limit::SourceLimit;

@@ -1,4 +1,4 @@
-//! The busiest senders, to report a flood with its source.
+//! The busiest senders, to report and to limit a flood by its source.
 
 use std::time::{Duration, Instant};
 
@@ -17,23 +17,28 @@ pub(super) struct Senders {
 }
 
 impl Senders {
-    /// Counts a message. Returns true when the sender exceeds `max` messages in a window.
+    /// Counts a message. Returns true when the sender exceeds `max` messages in a window, once a window.
     pub(super) fn exceeds(&mut self, now: Instant, from: NodeAddress, max: u32) -> bool {
+        self.count(now, from) == max.saturating_add(1)
+    }
+
+    /// Counts a message. Returns the number of the sender's messages in this window, 0 if it has no entry.
+    pub(super) fn count(&mut self, now: Instant, from: NodeAddress) -> u32 {
         if self.begin.is_none_or(|begin| now.saturating_duration_since(begin) >= WINDOW) {
             *self = Self { begin: Some(now), ..Self::default() };
         }
         if let Some((_, count)) = self.counts.iter_mut().flatten().find(|(known, _)| *known == from) {
             *count = count.saturating_add(1);
-            return *count == max.saturating_add(1);
+            return *count;
         }
         if let Some(free) = self.counts.iter_mut().find(|entry| entry.is_none()) {
             *free = Some((from, 1));
-            return max == 0;
+            return 1;
         }
         for entry in &mut self.counts {
             *entry = entry.map(|(known, count)| (known, count - 1)).filter(|(_, count)| *count > 0);
         }
-        false
+        0
     }
 }
 

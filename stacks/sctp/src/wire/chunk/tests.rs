@@ -76,7 +76,7 @@ fn no_chunk_is_shorter_than_its_fields() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
 
     #[test]
     fn any_value_of_any_length_is_read_in_bounds(
