@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{Shutdown, shutdown};
 
-use super::connection::{Connection, Phase, Window};
+use super::buffers::Window;
+use super::connection::{Connection, Phase};
 use super::limits::{Limits, SHARED_TURNS, TURN_LONG_BYTES, TURN_LONG_BYTES_SHARED};
 use super::listener::{Listener, Listeners};
 use super::pool::Pool;
@@ -109,7 +110,7 @@ impl Shared {
         let before = slice(connection.input.window());
         self.settle_one(key, before);
         if let Some(connection) = self.table.get_mut(key) {
-            connection.input.own_mut(&mut self.pool).extend_from_slice(bytes);
+            connection.input.own_mut(bytes.len(), &mut self.pool).extend_from_slice(bytes);
         }
         self.received_own(key);
     }
