@@ -2,7 +2,7 @@
 
 use std::mem::{replace, take};
 
-use super::limits::{UNSENT_ROOM_BYTES, UNSENT_ROOM_FACTOR, USUAL_DECAY};
+use super::limits::{SETTLED_BYTES, UNSENT_ROOM_BYTES, UNSENT_ROOM_FACTOR, USUAL_DECAY};
 use super::pool::Pool;
 
 /// What the buffers of a connection contain, and what they occupy.
@@ -71,6 +71,7 @@ impl Input {
         self.own.len()
     }
 
+    /// The length that the own buffer usually reaches.
     pub(super) fn usual_length(&self) -> usize {
         self.usual.0
     }
@@ -84,11 +85,11 @@ impl Input {
         &self.own[self.start..]
     }
 
-    /// The own buffer, to append to; a new one is taken for about `length` bytes. Consumed bytes are removed once they are half of it, which makes the
+    /// The own buffer, to append to; a new one is taken for `length` bytes, as it usually contains. Consumed bytes are removed once they are half of it, which makes the
     /// total cost linear.
     pub(super) fn own_mut(&mut self, length: usize, pool: &mut Pool) -> &mut Vec<u8> {
         if self.own.capacity() == 0 {
-            self.own = pool.take(length);
+            self.own = pool.take_usual(length);
         }
         if self.start > self.own.len() / 2 {
             self.own.drain(..self.start);
@@ -107,7 +108,9 @@ impl Input {
     pub(super) fn settle(&mut self, bytes: &[u8], pool: &mut Pool) {
         if !bytes.is_empty() {
             self.window = Window::default();
-            self.own_mut(bytes.len(), pool).extend_from_slice(bytes);
+            // More follows when the peer sends it, so a larger buffer has a limit.
+            let length = bytes.len().max(self.usual.0.min(SETTLED_BYTES));
+            self.own_mut(length, pool).extend_from_slice(bytes);
         }
     }
 
@@ -177,7 +180,7 @@ impl Output {
     /// The buffer, to append to.
     pub(super) fn append(&mut self, pool: &mut Pool) -> &mut Vec<u8> {
         if self.bytes.capacity() == 0 {
-            self.bytes = pool.take(self.usual.0);
+            self.bytes = pool.take_usual(self.usual.0);
         }
         &mut self.bytes
     }
@@ -348,6 +351,24 @@ mod tests {
             output.advance(length, &mut pool);
         }
         assert_eq!(places.len(), 1);
+    }
+
+    /// Buffers grow in steps, so their capacity can be in the class above that of their content.
+    #[test]
+    fn long_input_reuses_its_buffer() {
+        let (mut pool, mut input, mut places) = (Pool::default(), Input::default(), BTreeSet::new());
+        for round in 0..20 {
+            let length = input.usual_length();
+            let buffer = input.own_mut(length, &mut pool);
+            for _ in 0..10 {
+                buffer.extend_from_slice(&[0; 100_000]);
+            }
+            if round > 0 {
+                places.insert(buffer.as_ptr().addr());
+            }
+            input.consume(1_000_000, &mut pool);
+        }
+        assert_eq!((places.len(), pool.len()), (1, 1));
     }
 
     #[test]

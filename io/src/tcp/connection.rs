@@ -86,8 +86,9 @@ impl Connection {
 
     /// Reads once into the connection's own buffer, for connections that receive long frames.
     pub(super) fn read_own(&mut self, pool: &mut Pool, flags: RecvFlags) -> Result<Read, Errno> {
+        // With the free space before the last read.
         let usual = self.input.usual_length();
-        let buffer = self.input.own_mut(usual, pool);
+        let buffer = self.input.own_mut(usual + usual.min(LONG_READ_BYTES), pool);
         // At most doubles what has arrived, so that an announced length alone allocates nothing.
         let (least, most) =
             if self.long { (LONG_FIRST_BYTES, LONG_READ_BYTES) } else { (OWN_READ_BYTES, READ_BYTES) };

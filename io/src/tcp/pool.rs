@@ -42,6 +42,14 @@ impl Pool {
         self.pop(class_of(length)).unwrap_or_else(|| Vec::with_capacity(NEW_BYTES))
     }
 
+    /// The same for a buffer that usually contains this many bytes. It may be in the next class, because a buffer that has
+    /// grown is up to twice as large as its content.
+    pub(super) fn take_usual(&mut self, length: usize) -> Vec<u8> {
+        let class = class_of(length);
+        let buffer = self.pop(class).or_else(|| self.pop((class + 1).min(CLASSES - 1)));
+        buffer.unwrap_or_else(|| Vec::with_capacity(NEW_BYTES))
+    }
+
     fn pop(&mut self, class: usize) -> Option<Vec<u8>> {
         let class = &mut self.classes[class];
         let buffer = class.free.pop()?;

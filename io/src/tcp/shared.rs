@@ -110,7 +110,8 @@ impl Shared {
         let before = slice(connection.input.window());
         self.settle_one(key, before);
         if let Some(connection) = self.table.get_mut(key) {
-            connection.input.own_mut(bytes.len(), &mut self.pool).extend_from_slice(bytes);
+            let length = bytes.len().max(connection.input.usual_length());
+            connection.input.own_mut(length, &mut self.pool).extend_from_slice(bytes);
         }
         self.received_own(key);
     }

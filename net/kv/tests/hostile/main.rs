@@ -9,6 +9,8 @@
 mod abuse;
 #[path = "../../../support/alone.rs"]
 mod alone;
+#[path = "../../../support/child.rs"]
+mod child;
 #[path = "../../../support/hostile.rs"]
 mod hostile;
 mod server;
