@@ -2,7 +2,7 @@
 
 use std::mem::{replace, take};
 
-use super::limits::{SETTLED_BYTES, UNSENT_ROOM_BYTES, UNSENT_ROOM_FACTOR, USUAL_DECAY};
+use super::limits::{UNSENT_ROOM_BYTES, UNSENT_ROOM_FACTOR, USUAL_DECAY};
 use super::pool::Pool;
 
 /// What the buffers of a connection contain, and what they occupy.
@@ -104,12 +104,10 @@ impl Input {
         self.window = window;
     }
 
-    /// Copies what is left in the turn's memory into the connection's own buffer.
-    pub(super) fn settle(&mut self, bytes: &[u8], pool: &mut Pool) {
+    /// Copies what is left in the turn's memory into the connection's own buffer, one for about `length` bytes.
+    pub(super) fn settle(&mut self, bytes: &[u8], length: usize, pool: &mut Pool) {
         if !bytes.is_empty() {
             self.window = Window::default();
-            // More follows when the peer sends it, so a larger buffer has a limit.
-            let length = bytes.len().max(self.usual.0.min(SETTLED_BYTES));
             self.own_mut(length, pool).extend_from_slice(bytes);
         }
     }
@@ -276,7 +274,7 @@ mod tests {
         input.set_window(Window { at: 2, length: 12 });
         assert!(!input.consume(7, &mut pool));
         assert_eq!((input.len(), input.window()), (5, Window { at: 9, length: 5 }));
-        input.settle(&arena[9..], &mut pool);
+        input.settle(&arena[9..], 5, &mut pool);
         assert_eq!(input.own(), b"world");
         input.own_mut(0, &mut pool).extend_from_slice(b" and more");
         input.consume(9, &mut pool);
@@ -328,7 +326,7 @@ mod tests {
             pool.put(Vec::with_capacity(1 << 20));
             let mut input = Input::default();
             input.set_window(Window { at: 0, length: 40 });
-            input.settle(&[b'x'; 40], &mut pool);
+            input.settle(&[b'x'; 40], 40, &mut pool);
             inputs.push(input);
         }
         let bytes: usize = inputs.iter().map(Input::capacity).sum();

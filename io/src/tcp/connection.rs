@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(connection.buffer_sizes(), BufferSizes::default());
         connection.input.set_window(Window { at: 0, length: 100 });
         assert_eq!((connection.buffer_sizes().input, connection.buffer_sizes().input_capacity), (100, 100));
-        connection.input.settle(&[0; 100], &mut pool);
+        connection.input.settle(&[0; 100], 100, &mut pool);
         connection.input.own_mut(0, &mut pool).reserve_exact(1 << 20);
         connection.input.consume(99, &mut pool);
         let sizes = connection.buffer_sizes();

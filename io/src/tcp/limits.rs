@@ -32,8 +32,6 @@ pub(super) const TURN_EVENTS: usize = 512;
 /// Capacity that an unsent rest of output may keep, or a multiple of its length if that is more.
 pub(super) const UNSENT_ROOM_BYTES: usize = 64 << 10;
 pub(super) const UNSENT_ROOM_FACTOR: usize = 8;
-/// Most bytes for which a rest of input takes a buffer if it is shorter than the connection's usual input.
-pub(super) const SETTLED_BYTES: usize = 64 << 10;
 /// Part of the difference by which a connection's usual length follows a shorter one.
 pub(super) const USUAL_DECAY: usize = 32;
 /// Most free buffers of similar capacity kept for reuse.

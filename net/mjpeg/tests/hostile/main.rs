@@ -7,9 +7,9 @@
 #[path = "../../../support/alone.rs"]
 mod alone;
 mod attacks;
-#[allow(dead_code)]
 #[path = "../../../support/child.rs"]
 mod child;
+#[allow(dead_code)]
 #[path = "../serving/client.rs"]
 mod client;
 #[path = "../../../support/hostile.rs"]
