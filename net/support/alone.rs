@@ -18,12 +18,15 @@ pub(crate) fn alone_with(name: &str, setup: &str, test: impl FnOnce()) {
         return test();
     }
     let script = format!("ip link set lo up && {setup} && exec \"$0\" \"$@\"");
-    let can = Command::new("unshare").args(["-rn", "sh", "-c", "ip link set lo up"]).output();
+    let can = Command::new("unshare")
+        .args(["-rn", "setpriv", "--pdeathsig", "KILL", "sh", "-c", "ip link set lo up"])
+        .output();
     if !can.is_ok_and(|can| can.status.success()) {
-        return skip("unshare (util-linux) and ip (iproute2), and user namespaces or root");
+        return skip("unshare and setpriv (util-linux) and ip (iproute2), and user namespaces or root");
     }
+    // If this process is killed, the other one ends, too.
     let status = Command::new("unshare")
-        .args(["-rn", "sh", "-c", &script])
+        .args(["-rn", "setpriv", "--pdeathsig", "KILL", "sh", "-c", &script])
         .arg(std::env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--include-ignored"])
         .env(INSIDE, "1")

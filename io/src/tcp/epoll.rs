@@ -13,7 +13,8 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, recv, send, sockopt};
 
-use super::connection::{Connection, Phase, Read, Window};
+use super::buffers::Window;
+use super::connection::{Connection, Phase, Read};
 use super::limits::{ARENA_BYTES, READ_BYTES, TURN_ACCEPTS, TURN_CONNECTIONS, TURN_EVENTS};
 use super::listener::{Accepted, Listener, accept};
 use super::shared::Shared;
@@ -291,7 +292,10 @@ impl Epoll {
                     connection.blocked = sent < length;
                     connection.output.advance(sent, &mut shared.pool);
                 }
-                Err(Errno::AGAIN) => connection.blocked = true,
+                Err(Errno::AGAIN) => {
+                    connection.blocked = true;
+                    connection.output.fit(&mut shared.pool);
+                }
                 Err(Errno::INTR) => return self.send(shared, key),
                 Err(error) => return shared.lose(key, CloseReason::Lost(kind_of(error))),
             }

@@ -29,12 +29,17 @@ pub(super) const TURN_CONNECTIONS: usize = 512;
 pub(super) const TURN_ACCEPTS: usize = 64;
 /// Most kernel events per wait.
 pub(super) const TURN_EVENTS: usize = 512;
-/// Capacity that an unsent rest of output keeps for more output.
+/// Capacity that an unsent rest of output may keep, or a multiple of its length if that is more.
 pub(super) const UNSENT_ROOM_BYTES: usize = 64 << 10;
-/// Most free buffers kept for reuse.
+pub(super) const UNSENT_ROOM_FACTOR: usize = 8;
+/// Part of the difference by which a connection's usual length follows a shorter one.
+pub(super) const USUAL_DECAY: usize = 32;
+/// Most free buffers of similar capacity kept for reuse.
 pub(super) const POOL_BUFFERS: usize = 1024;
-/// Their total capacity; more returns to the allocator.
+/// Total capacity of all free buffers; more returns to the allocator.
 pub(super) const POOL_BYTES: usize = 16 << 20;
+/// Capacity kept for output to connections that no longer exist.
+pub(super) const SINK_BYTES: usize = 64 << 10;
 /// Most listening sockets.
 pub(super) const LISTENERS: usize = 64;
 /// Pause in accepting after the process ran out of descriptors or memory.

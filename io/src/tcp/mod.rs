@@ -46,6 +46,7 @@
 //! ```
 
 mod append;
+mod buffers;
 mod connection;
 mod epoll;
 mod limits;
@@ -63,6 +64,7 @@ use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
+pub use buffers::BufferSizes;
 pub use limits::Limits;
 pub use listener::{ListenOptions, Listener};
 pub use reactor::TcpReactor;

@@ -13,11 +13,11 @@ use rustix::net;
 
 use super::connection::{Connection, Phase};
 use super::epoll::Epoll;
-use super::limits::LISTENERS;
+use super::limits::{LISTENERS, SINK_BYTES};
 use super::listener::{self, ListenOptions, Listener};
 use super::shared::Shared;
 use super::uring::Uring;
-use super::{Backend, CloseReason, Event, Key, Limits};
+use super::{Backend, BufferSizes, CloseReason, Event, Key, Limits};
 use crate::batch::normalise;
 use crate::poller::{ASLEEP, AWAKE, NOTIFIED, Poller, Waker};
 
@@ -231,6 +231,7 @@ impl TcpReactor {
         let Shared { table, pool, dirty, .. } = &mut self.shared;
         let Some(connection) = table.get_mut(key).filter(|connection| connection.is_public()) else {
             self.sink.clear();
+            self.sink.shrink_to(SINK_BYTES);
             return (&[], &mut self.sink);
         };
         if !connection.dirty {
@@ -247,6 +248,13 @@ impl TcpReactor {
     #[inline]
     pub fn pending_output(&self, key: Key) -> usize {
         self.shared.open(key).map_or(0, |connection| connection.output.len())
+    }
+
+    /// What the buffers of a connection contain and occupy. What a peer makes a server hold is the capacity: that is what
+    /// a limit should count.
+    #[inline]
+    pub fn buffer_sizes(&self, key: Key) -> BufferSizes {
+        self.shared.open(key).map(Connection::buffer_sizes).unwrap_or_default()
     }
 
     /// Stops receiving from this connection until [`resume`](Self::resume). Data already in transit may still

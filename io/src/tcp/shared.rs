@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{Shutdown, shutdown};
 
-use super::connection::{Connection, Phase, Window};
+use super::buffers::Window;
+use super::connection::{Connection, Phase};
 use super::limits::{Limits, SHARED_TURNS, TURN_LONG_BYTES, TURN_LONG_BYTES_SHARED};
 use super::listener::{Listener, Listeners};
 use super::pool::Pool;
@@ -107,18 +108,20 @@ impl Shared {
     pub(super) fn append<'a>(&mut self, key: Key, bytes: &[u8], slice: impl FnOnce(Window) -> &'a [u8]) {
         let Some(connection) = self.table.get_mut(key) else { return };
         let before = slice(connection.input.window());
-        self.settle_one(key, before);
+        // More of this turn follows, so it takes a buffer of the usual length at once.
+        let length = connection.input.usual_length().max(before.len() + bytes.len());
+        self.settle_one(key, before, length);
         if let Some(connection) = self.table.get_mut(key) {
-            connection.input.own_mut(&mut self.pool).extend_from_slice(bytes);
+            connection.input.own_mut(length, &mut self.pool).extend_from_slice(bytes);
         }
         self.received_own(key);
     }
 
     /// Copies a connection's bytes out of the turn's memory.
-    fn settle_one(&mut self, key: Key, bytes: &[u8]) {
+    fn settle_one(&mut self, key: Key, bytes: &[u8], length: usize) {
         let Some(connection) = self.table.get_mut(key) else { return };
         if !bytes.is_empty() {
-            connection.input.settle(bytes, &mut self.pool);
+            connection.input.settle(bytes, length, &mut self.pool);
             self.windows -= 1;
         }
     }
@@ -129,7 +132,8 @@ impl Shared {
             && let Some(key) = self.turn.pop()
         {
             let window = self.table.get(key).map(|connection| connection.input.window()).unwrap_or_default();
-            self.settle_one(key, slice(window));
+            let bytes = slice(window);
+            self.settle_one(key, bytes, bytes.len());
         }
         self.windows = 0;
         self.turn.clear();

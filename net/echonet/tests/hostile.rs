@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "../../support/child.rs"]
+mod child;
 #[path = "../../support/hostile.rs"]
 mod hostile;
 mod support;
@@ -9,7 +11,6 @@ mod tool;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -180,7 +181,7 @@ fn start_node(folder: &tempfile::TempDir) -> Running {
         "#,
     )
     .unwrap();
-    let mut command = Command::new(TOOL);
+    let mut command = child::ending_with_test(TOOL);
     command.args(["--interface", "ours", "--tcp", "--json", "simulate"]).arg(&file);
     let mut node = Running::spawn(&mut command);
     limit_address_space(node.child.id(), ADDRESS_SPACE_BYTES);

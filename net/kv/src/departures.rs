@@ -9,13 +9,14 @@ use crate::limits::DEPARTING_BYTES;
 
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
-    /// Unsent output when each connection was closed.
+    /// Size of the buffer with unsent output when each connection was closed.
     connections: HashMap<Key, usize>,
     bytes: usize,
 }
 
 impl Departures {
-    /// Adds a connection; false if its output exceeds the limit. A single connection can have any amount.
+    /// Adds a connection with a buffer of this size, 0 if it has no unsent output; false if it exceeds the limit. A single
+    /// connection can have any amount.
     pub(crate) fn add(&mut self, key: Key, unsent: usize) -> bool {
         // Nothing to send: it may be closed already.
         if unsent == 0 {

@@ -97,10 +97,10 @@ pub(crate) const STALLED_PER_ITERATION: usize = 64;
 /// Clients per iteration whose unread output is updated for CLIENT LIST.
 pub(crate) const OUTPUT_SIZES_PER_ITERATION: usize = 16;
 
-/// Unsent output after an iteration that is recorded at once.
-pub(crate) const LARGE_OUTPUT_BYTES: usize = 64 << 10;
+/// Size of a buffer of a client, before or after its commands, that is recorded after them.
+pub(crate) const LARGE_BUFFER_BYTES: usize = 64 << 10;
 
-/// Unsent output of all connections that close after it is sent; above this limit, further ones close immediately.
+/// Buffers with unsent output of all connections that close after it is sent; above this limit, further ones close immediately.
 pub(crate) const DEPARTING_BYTES: usize = 32 << 20;
 
 /// Interval between checks of stalled clients when there are no events.

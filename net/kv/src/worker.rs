@@ -25,7 +25,7 @@ use crate::clients::Clients;
 use crate::departures::Departures;
 use crate::journal::Journal;
 use crate::limits::{
-    FEW_COMMANDS, IDLE_PER_ITERATION, LARGE_OUTPUT_BYTES, OUTPUT_SIZES_PER_ITERATION, SHARED_ITERATIONS,
+    FEW_COMMANDS, IDLE_PER_ITERATION, LARGE_BUFFER_BYTES, OUTPUT_SIZES_PER_ITERATION, SHARED_ITERATIONS,
     STALLED_INTERVAL,
 };
 use crate::refusals;
@@ -268,9 +268,9 @@ impl Worker {
 
     /// Serves one client.
     fn serve(&mut self, core: &mut Core, now: Timestamp, key: Key, most_commands: usize) {
-        let unsent = self.note_buffers(core, key);
+        let before = self.note_buffers(core, key);
         let Some(client) = self.clients.get_mut(key) else { return };
-        if unsent > self.shared.limits.unread_answer_bytes {
+        if before.output > self.shared.limits.unread_answer_bytes {
             return self.stall(key);
         }
         let logged = core.engine.take_log().len();
@@ -304,7 +304,10 @@ impl Worker {
             End::Close => self.close(core, key, true),
             End::Abort => self.close(core, key, false),
         }
-        if self.wire.pending_output(key) > LARGE_OUTPUT_BYTES {
+        let after = self.wire.buffer_sizes(key);
+        if after.output > LARGE_BUFFER_BYTES
+            || before.input_capacity.max(after.input_capacity) > LARGE_BUFFER_BYTES
+        {
             self.note_buffers(core, key);
         }
     }
@@ -344,7 +347,9 @@ impl Worker {
 
     /// Closes a client's connection, after its output is sent if there is room to keep it for that long.
     fn close(&mut self, core: &mut Core, key: Key, after_flush: bool) {
-        if after_flush && self.departures.add(key, self.wire.pending_output(key)) {
+        let sizes = self.wire.buffer_sizes(key);
+        let unsent_bytes = if sizes.output > 0 { sizes.output_capacity } else { 0 };
+        if after_flush && self.departures.add(key, unsent_bytes) {
             self.leaving.push(key);
         } else {
             if after_flush {

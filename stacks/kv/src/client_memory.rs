@@ -8,13 +8,32 @@ use crate::held::{Held, WatchedKey};
 use crate::session::{Session, SessionId, Sessions};
 use crate::world::World;
 
+/// What the host's buffers for a session contain and occupy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// Unexecuted input.
+    pub unread: usize,
+    /// Memory of the input.
+    pub unread_capacity: usize,
+    /// Output that the client has not read.
+    pub unsent: usize,
+    /// Memory of the output.
+    pub unsent_capacity: usize,
+}
+
+impl Buffers {
+    fn held_bytes(&self) -> usize {
+        self.unread.max(self.unread_capacity) + self.unsent.max(self.unsent_capacity)
+    }
+}
+
 impl Session {
     /// The memory that the session holds, including its buffers in the host.
     pub(crate) fn held_bytes(&self) -> usize {
         let Held { watched, subscribed, blocked, .. } = self.held;
         let names = self.name.len() + self.library.len() + self.library_version.len();
         let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.bytes);
-        self.unread + self.unsent + self.pending() + queued + watched + subscribed + blocked + names
+        self.buffers.held_bytes() + self.pending() + queued + watched + subscribed + blocked + names
     }
 
     pub(crate) fn take_watched(&mut self) -> BTreeSet<WatchedKey> {
@@ -24,12 +43,12 @@ impl Session {
 }
 
 impl Sessions {
-    /// Sets the sizes of a session's unexecuted input and unread output. The memory of replicas and of the primary has
+    /// Sets the sizes of the host's buffers for a session. The memory of replicas and of the primary has
     /// separate limits and does not count as client memory.
     #[inline]
-    pub(crate) fn note_waiting(&mut self, id: SessionId, unread: usize, unsent: usize) {
+    pub(crate) fn note_buffers(&mut self, id: SessionId, buffers: Buffers) {
         let Some(session) = self.get_mut(id).filter(|session| !session.closing) else { return };
-        (session.unread, session.unsent) = (unread, unsent);
+        session.buffers = buffers;
         let held = if session.is_primary || session.is_replica { 0 } else { session.held_bytes() };
         let before = mem::replace(&mut session.held.counted, held);
         self.held_bytes = self.held_bytes - before + held;

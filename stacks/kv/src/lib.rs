@@ -83,6 +83,7 @@ mod timestamp;
 mod world;
 
 pub use batch::Batch;
+pub use client_memory::Buffers;
 pub use command::{Command, Context, Run};
 pub use config::Config;
 pub use engine::Engine;

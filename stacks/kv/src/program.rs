@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use crate::client_memory::Buffers;
 use crate::engine::Engine;
 use crate::host::HostRequest;
 use crate::session::SessionId;
@@ -19,11 +20,10 @@ impl Engine {
         }
     }
 
-    /// Sets the sizes of a session's unexecuted input and unread output, for CLIENT LIST and
-    /// `maxmemory-clients`.
+    /// Sets the sizes of the host's buffers for a session, for CLIENT LIST and `maxmemory-clients`.
     #[inline]
-    pub fn note_waiting(&mut self, id: SessionId, unread: usize, unsent: usize) {
-        self.world.sessions.note_waiting(id, unread, unsent);
+    pub fn note_buffers(&mut self, id: SessionId, buffers: Buffers) {
+        self.world.sessions.note_buffers(id, buffers);
     }
 
     /// Whether clients hold more memory than `maxmemory-clients`, according to the sizes set for each.

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use netdyno_resp::{Protocol, Reply};
 
+use crate::client_memory::Buffers;
 use crate::error::Error;
 use crate::held::{Held, Refusals, WatchedKey};
 use crate::limits::{
@@ -153,9 +154,8 @@ pub(crate) struct Session {
     pub(crate) peer: Box<str>,
     /// The local address.
     pub(crate) local: Option<SocketAddr>,
-    /// Sizes of unexecuted input and unread output, as last set by the host.
-    pub(crate) unread: usize,
-    pub(crate) unsent: usize,
+    /// Sizes of the host's buffers, as last set by the host.
+    pub(crate) buffers: Buffers,
     pub(crate) held: Held,
     pub(crate) name: Box<[u8]>,
     pub(crate) library: Box<[u8]>,
@@ -244,8 +244,7 @@ impl Sessions {
             id,
             peer: peer.into(),
             local: None,
-            unread: 0,
-            unsent: 0,
+            buffers: Buffers::default(),
             held: Held::default(),
             name: Box::default(),
             library: Box::default(),

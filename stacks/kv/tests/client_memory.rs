@@ -1,7 +1,7 @@
 //! `maxmemory-clients`: the memory of clients is counted, and those that hold most are disconnected.
 #![allow(missing_docs)]
 
-use netdyno_kv_core::{Config, Engine, Output, SessionId, Timestamp};
+use netdyno_kv_core::{Buffers, Config, Engine, Output, SessionId, Timestamp};
 
 const START: Timestamp = Timestamp { unix_ms: 1_000_000, monotonic_us: 0 };
 /// `maxmemory-clients`.
@@ -30,28 +30,32 @@ fn outputs(engine: &mut Engine) -> Vec<(SessionId, Output)> {
     std::iter::from_fn(|| engine.poll_output()).collect()
 }
 
-/// A way in which a client holds memory. Returns the sizes of its input and output in the host.
-type Hold = fn(&mut Engine, SessionId) -> (usize, usize);
+const NONE: Buffers = Buffers { unread: 0, unread_capacity: 0, unsent: 0, unsent_capacity: 0 };
 
-fn queued(engine: &mut Engine, session: SessionId) -> (usize, usize) {
+/// A way in which a client holds memory. Returns the sizes of its buffers in the host.
+type Hold = fn(&mut Engine, SessionId) -> Buffers;
+
+fn queued(engine: &mut Engine, session: SessionId) -> Buffers {
     run(engine, session, &[b"MULTI"]);
     for _ in 0..LARGE / 64 {
         run(engine, session, &[b"PING"]);
     }
-    (0, 0)
+    NONE
 }
 
 /// Runs a command with enough different names.
-fn with_names(engine: &mut Engine, session: SessionId, command: &[u8]) -> (usize, usize) {
+fn with_names(engine: &mut Engine, session: SessionId, command: &[u8]) -> Buffers {
     for number in 0..LARGE / 128 {
         run(engine, session, &[command, format!("{number}").as_bytes()]);
     }
-    (0, 0)
+    NONE
 }
 
 const HOLDS: &[(&str, Hold)] = &[
-    ("unexecuted input", |_, _| (LARGE, 0)),
-    ("unread output", |_, _| (0, LARGE)),
+    ("unexecuted input", |_, _| Buffers { unread: LARGE, ..NONE }),
+    ("unread output", |_, _| Buffers { unsent: LARGE, ..NONE }),
+    ("a large buffer with little input", |_, _| Buffers { unread: 1, unread_capacity: LARGE, ..NONE }),
+    ("a large buffer with little output", |_, _| Buffers { unsent: 1, unsent_capacity: LARGE, ..NONE }),
     ("a transaction of short commands", queued),
     ("watched keys", |engine, session| with_names(engine, session, b"WATCH")),
     ("channels", |engine, session| with_names(engine, session, b"SUBSCRIBE")),
@@ -59,17 +63,17 @@ const HOLDS: &[(&str, Hold)] = &[
     ("shard channels", |engine, session| with_names(engine, session, b"SSUBSCRIBE")),
     ("a command that waits", |engine, session| {
         run(engine, session, &[b"BLPOP", &vec![b'k'; LARGE], b"0"]);
-        (0, 0)
+        NONE
     }),
     ("a long name", |engine, session| {
         run(engine, session, &[b"CLIENT", b"SETNAME", &vec![b'n'; LARGE]]);
-        (0, 0)
+        NONE
     }),
     ("uncollected messages", |engine, session| {
         run(engine, session, &[b"SUBSCRIBE", b"news"]);
         let publisher = engine.open(START, "publisher");
         run(engine, publisher, &[b"PUBLISH", b"news", &vec![b'm'; LARGE]]);
-        (0, 0)
+        NONE
     }),
 ];
 
@@ -78,9 +82,9 @@ fn clients_that_hold_most_are_disconnected() {
     for (name, hold) in HOLDS {
         let mut engine = engine();
         let [honest, abuser] = ["honest", "abuser"].map(|peer| engine.open(START, peer));
-        let (unread, unsent) = hold(&mut engine, abuser);
-        engine.note_waiting(honest, 1000, 1000);
-        engine.note_waiting(abuser, unread, unsent);
+        let buffers = hold(&mut engine, abuser);
+        engine.note_buffers(honest, Buffers { unread: 1000, unsent: 1000, ..NONE });
+        engine.note_buffers(abuser, buffers);
         let list = run(&mut engine, honest, &[b"CLIENT", b"LIST"]);
         let line = list.lines().find(|line| line.contains("addr=abuser")).expect(name);
         assert!(field(line, "tot-mem") > LIMIT as u64, "{name}: {line}");
@@ -92,7 +96,7 @@ fn clients_that_hold_most_are_disconnected() {
         assert_eq!(field(&stats, "evicted_clients"), 1, "{name}");
         // Its part is subtracted once.
         engine.close(abuser);
-        engine.note_waiting(honest, LIMIT - 1, 0);
+        engine.note_buffers(honest, Buffers { unread: LIMIT - 1, ..NONE });
         assert!(!engine.exceeds_client_memory(), "{name}");
     }
 }
@@ -129,7 +133,7 @@ fn exempt_clients_are_not_disconnected() {
     let [exempt, large, small] = ["exempt", "large", "small"].map(|peer| engine.open(START, peer));
     run(&mut engine, exempt, &[b"CLIENT", b"NO-EVICT", b"ON"]);
     for (session, bytes) in [(exempt, 3 * LIMIT / 4), (large, LIMIT / 2), (small, LIMIT / 8)] {
-        engine.note_waiting(session, bytes, 0);
+        engine.note_buffers(session, Buffers { unread: bytes, ..NONE });
     }
     engine.evict_clients();
     assert_eq!(outputs(&mut engine), [(large, Output::Abort)]);
@@ -147,8 +151,8 @@ fn replicas_do_not_count() {
     let [replica, client] = ["replica", "client"].map(|peer| engine.open(START, peer));
     run(&mut engine, replica, &[b"REPLCONF", b"capa", b"eof"]);
     run(&mut engine, replica, &[b"PSYNC", b"?", b"-1"]);
-    engine.note_waiting(replica, 0, LARGE);
-    engine.note_waiting(client, 1000, 0);
+    engine.note_buffers(replica, Buffers { unsent: LARGE, ..NONE });
+    engine.note_buffers(client, Buffers { unread: 1000, ..NONE });
     assert!(!engine.exceeds_client_memory());
     engine.evict_clients();
     assert_eq!(outputs(&mut engine), []);

@@ -15,7 +15,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, sockopt};
 
 use self::sys::{Chunk, Completion, Ring, Sent};
-use super::connection::{Phase, Read, Window, trim};
+use super::buffers::{Window, trim};
+use super::connection::{Phase, Read};
 use super::limits::{TURN_EVENTS, URING_ACCEPT_ROOM};
 use super::listener::{Accepted, Listener, classify_error, peer_of};
 use super::shared::Shared;
@@ -234,12 +235,11 @@ impl Uring {
     fn sent(&mut self, shared: &mut Shared, key: Key, sent: Sent) {
         let Some(connection) = shared.table.get_mut(key) else { return };
         let Sent { mut buffer, from, count } = sent;
-        let held = connection.output.in_flight;
-        connection.output.in_flight = 0;
+        let held = connection.output.take_in_flight();
         match count {
             Ok(count) if count < held && connection.phase != Phase::Dead => {
-                connection.output.in_flight = held - count;
-                let from = trim(&mut buffer, from + count);
+                let from = trim(&mut buffer, from + count, &mut shared.pool);
+                connection.output.set_in_flight(held - count, &buffer);
                 let socket = connection.socket.as_fd();
                 self.ring.send(socket, key.index() as u32, buffer, from);
             }

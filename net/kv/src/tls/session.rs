@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use netdyno_io::tcp::Key;
+use netdyno_io::tcp::{BufferSizes, Key};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 
@@ -84,6 +84,14 @@ impl Session {
             self.start = 0;
             empty(&mut self.input);
         }
+    }
+
+    /// Adds the sizes of the plaintext buffers.
+    pub(super) fn add_sizes(&self, sizes: &mut BufferSizes) {
+        sizes.input += self.input().len();
+        sizes.input_capacity += self.input.capacity();
+        sizes.output += self.output.len();
+        sizes.output_capacity += self.output.capacity();
     }
 
     /// Whether the handshake is incomplete.

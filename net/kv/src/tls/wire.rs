@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use netdyno_io::tcp::{Event, Key, Listener, TcpReactor};
+use netdyno_io::tcp::{BufferSizes, Event, Key, Listener, TcpReactor};
 use rustls::{ClientConfig, ServerConfig};
 
 use super::session::{Broken, NOT_TLS, Phase, Session};
@@ -140,6 +140,16 @@ impl Wire {
     pub(crate) fn pending_output(&self, key: Key) -> usize {
         let clear = self.tls.as_ref().and_then(|tls| tls.get(key)).map_or(0, |session| session.output.len());
         self.reactor.pending_output(key) + clear
+    }
+
+    /// With TLS: of the plaintext and the records together.
+    #[inline]
+    pub(crate) fn buffer_sizes(&self, key: Key) -> BufferSizes {
+        let mut sizes = self.reactor.buffer_sizes(key);
+        if let Some(session) = self.tls.as_ref().and_then(|tls| tls.get(key)) {
+            session.add_sizes(&mut sizes);
+        }
+        sizes
     }
 
     pub(crate) fn connection_address(&self, key: Key) -> Option<SocketAddr> {

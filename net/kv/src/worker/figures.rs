@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use netdyno_io::tcp::Key;
+use netdyno_io::tcp::{BufferSizes, Key};
+use netdyno_kv_core::Buffers;
 
 use super::Worker;
 use crate::shared::Core;
@@ -17,16 +18,21 @@ impl Worker {
         }
     }
 
-    /// Records the sizes of a client's unexecuted input and unread output. Unread output is updated until it is
-    /// sent. Returns its size.
-    pub(super) fn note_buffers(&mut self, core: &mut Core, key: Key) -> usize {
-        let unsent = self.wire.pending_output(key);
-        let Some(client) = self.clients.get_mut(key) else { return unsent };
-        core.engine.note_waiting(client.session, self.wire.input(key).len(), unsent);
-        if unsent > 0 && !std::mem::replace(&mut client.noted, true) {
+    /// Records the sizes of a client's buffers. Those of unread output are updated until it is sent. Returns the sizes.
+    pub(super) fn note_buffers(&mut self, core: &mut Core, key: Key) -> BufferSizes {
+        let sizes = self.wire.buffer_sizes(key);
+        let Some(client) = self.clients.get_mut(key) else { return sizes };
+        let buffers = Buffers {
+            unread: sizes.input,
+            unread_capacity: sizes.input_capacity,
+            unsent: sizes.output,
+            unsent_capacity: sizes.output_capacity,
+        };
+        core.engine.note_buffers(client.session, buffers);
+        if sizes.output > 0 && !std::mem::replace(&mut client.noted, true) {
             self.noted.push_back(key);
         }
-        unsent
+        sizes
     }
 
     /// Updates the recorded sizes of the clients with unread output, at most `most` of them.

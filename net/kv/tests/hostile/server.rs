@@ -3,10 +3,11 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use super::abuse::{Evidence, request};
+use super::child::ending_with_test;
 use super::hostile::limit_address_space;
 
 /// RLIMIT_AS of the server.
@@ -42,7 +43,7 @@ fn free_port() -> u16 {
 impl TestServer {
     pub(crate) fn start(options: Options) -> Self {
         let files = tempfile::tempdir().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_netdyno-kv"));
+        let mut command = ending_with_test(env!("CARGO_BIN_EXE_netdyno-kv"));
         // With a TLS port, port 0 would disable the plain port.
         let port = if options.tls { free_port() } else { 0 };
         command.args(["--maxmemory-clients", "64mb", "--maxclients", &CLIENTS_MAX.to_string()]);

@@ -292,11 +292,6 @@ pub(crate) const ABUSES: &[Abuse] = &[
         start: half_handshakes,
         evidence: Evidence::ClientText("cmd", "NULL"),
     },
-];
-
-/// Abuses during which the server exceeds [`PEAK_BYTES`](super::PEAK_BYTES): nothing limits the replies to connections that are
-/// being closed, until the kernel has taken them.
-pub(crate) const UNBOUNDED: &[Abuse] = &[
     Abuse {
         name: "new connections for one large reply each",
         options: PLAIN,

@@ -7,6 +7,8 @@
 #[path = "../../../support/alone.rs"]
 mod alone;
 mod attacks;
+#[path = "../../../support/child.rs"]
+mod child;
 #[allow(dead_code)]
 #[path = "../serving/client.rs"]
 mod client;
@@ -19,7 +21,7 @@ mod tool;
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -52,7 +54,7 @@ struct TestServer {
 impl TestServer {
     fn start(clip: &str) -> Self {
         let arguments = ["--json", "serve", clip, "--loop", "--fps", "20", "--listen", "127.0.0.1:0"];
-        let mut command = Command::new(TOOL);
+        let mut command = child::ending_with_test(TOOL);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Running(command.spawn().unwrap());
         limit_address_space(process.0.id(), ADDRESS_SPACE_BYTES);

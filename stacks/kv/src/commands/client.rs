@@ -98,16 +98,17 @@ fn line(session: &Session, monitors: &Monitors, now_ms: u64) -> String {
     );
     let queued = session.transaction.as_ref().map_or(-1, |t| t.commands.len() as i64);
     let bytes = session.transaction.as_ref().map_or(0, |t| t.bytes);
-    let unsent = session.unsent + session.pending();
+    let unsent = session.buffers.unsent + session.pending();
     let _ = write!(
         line,
-        " db={} sub={} psub={} ssub={} multi={queued} qbuf={} qbuf-free=0 argv-mem=0 multi-mem={bytes} rbs=0 rbp=0 obl=0 oll={} omem={} \
+        " db={} sub={} psub={} ssub={} multi={queued} qbuf={} qbuf-free={} argv-mem=0 multi-mem={bytes} rbs=0 rbp=0 obl=0 oll={} omem={} \
          tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name={} lib-ver={}",
         session.db,
         session.channels.len(),
         session.patterns.len(),
         session.shard_channels.len(),
-        session.unread,
+        session.buffers.unread,
+        session.buffers.unread_capacity.saturating_sub(session.buffers.unread),
         u8::from(unsent > 0),
         unsent,
         session.held_bytes(),
