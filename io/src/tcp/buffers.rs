@@ -85,8 +85,8 @@ impl Input {
         &self.own[self.start..]
     }
 
-    /// The own buffer, to append to; a new one is taken for `length` bytes, as it usually contains. Consumed bytes are removed once they are half of it, which makes the
-    /// total cost linear.
+    /// The own buffer, to append to. A new one has room for `length` bytes, if the pool has such a buffer. Consumed bytes
+    /// are removed once they are half of it, which makes the total cost linear.
     pub(super) fn own_mut(&mut self, length: usize, pool: &mut Pool) -> &mut Vec<u8> {
         if self.own.capacity() == 0 {
             self.own = pool.take_usual(length);
