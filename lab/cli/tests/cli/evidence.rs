@@ -17,6 +17,9 @@ const SLOW: &str = "\"--steps=1\", \"--cost=sleep\"";
 const FAST: &str = "\"--steps=1\"";
 const RATE: [&str; 2] = ["--set", "rate=40000"];
 
+/// A name, the sink's arguments on both sides, further arguments of `netdyno`, the exit code, and parts of the output.
+type Row<'a> = (&'a str, [&'a str; 2], &'a [&'a str], i32, &'a [&'a str]);
+
 /// Adds a contender whose sink has these arguments.
 fn add(bench: &Bench, name: &str, arguments: &str) {
     bench.add(name, None);
@@ -62,7 +65,7 @@ fn a_comparison_without_evidence_fails_or_says_so() {
     const CRASH: &str = "\"--fault=crash\"";
     let undecided = [&LITTLE[..], &["--fail-on", "undecided"]].concat();
     let loaded = [&RATE[..], &LITTLE].concat();
-    let rows: [(&str, [&str; 2], &[&str], i32, &[&str]); 10] = [
+    let rows: [Row<'_>; 10] = [
         ("crash", ["", CRASH], &LITTLE, 3, &["**Regression**", "failed: the sink", "SIGABRT"]),
         ("crash of the base", [CRASH, ""], &LITTLE, 3, &["**Not compared**", "SIGABRT"]),
         ("unsupported", ["", UNSUPPORTED], &LITTLE, 5, &["**Regression**", "cannot run: the sink: no role"]),
@@ -120,7 +123,7 @@ fn a_revision_that_cannot_be_built_is_named_in_the_comment() {
 #[test]
 fn a_run_without_evidence_fails() {
     let undecided = ["--fail-on", "undecided"];
-    let rows: [(&str, [&str; 2], &[&str], i32, &[&str]); 6] = [
+    let rows: [Row<'_>; 6] = [
         ("crash", ["", "\"--fault=crash\""], &[], 3, &["SIGABRT", "failed: the sink"]),
         ("crash of the baseline", ["\"--fault=crash\"", ""], &[], 3, &["SIGABRT", "could not be compared"]),
         ("unsupported", ["", "\"--fault=unsupported\""], &[], 5, &["cannot run: the sink: no role"]),
