@@ -127,11 +127,13 @@ mod tests {
         let mut file = Vec::new();
         JpegHeaders { width: 17, height: 1, sampling: Sampling::Yuv420, tables, restart_interval: 1 }
             .append(&mut file);
+        let header_bytes = file.len();
         file.extend([1, 0xff, 0xd0, 2, 0xff, marker::EOI]);
         assert!(Jpeg::parse(&file).is_ok());
         let step = if cfg!(miri) { 41 } else { 1 };
         for at in (0..file.len()).step_by(step) {
-            assert!(Jpeg::parse(&file[..at]).is_err() || at > file.len() - 3, "{at}");
+            // A truncated scan is accepted.
+            assert!(Jpeg::parse(&file[..at]).is_err() || at > header_bytes, "{at}");
             let mut other = file.clone();
             other[at] = 0xff;
             let _ = Jpeg::parse(&other);
