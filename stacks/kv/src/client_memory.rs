@@ -4,28 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::mem;
 
-use crate::held::{Held, WatchedKey};
+use crate::held::{Buffers, Held, WatchedKey};
 use crate::session::{Session, SessionId, Sessions};
 use crate::world::World;
-
-/// What the host's buffers for a session contain and occupy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Buffers {
-    /// Unexecuted input.
-    pub unread: usize,
-    /// Memory of the input.
-    pub unread_capacity: usize,
-    /// Output that the client has not read.
-    pub unsent: usize,
-    /// Memory of the output.
-    pub unsent_capacity: usize,
-}
-
-impl Buffers {
-    fn held_bytes(&self) -> usize {
-        self.unread.max(self.unread_capacity) + self.unsent.max(self.unsent_capacity)
-    }
-}
 
 impl Session {
     /// The memory that the session holds, including its buffers in the host.

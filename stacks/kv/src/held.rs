@@ -2,6 +2,26 @@
 
 use crate::limits::ENTRY_BYTES;
 
+/// What the host's buffers for a session contain and occupy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// Unexecuted input.
+    pub unread: usize,
+    /// Memory of the input.
+    pub unread_capacity: usize,
+    /// Output that the client has not read.
+    pub unsent: usize,
+    /// Memory of the output.
+    pub unsent_capacity: usize,
+}
+
+impl Buffers {
+    /// The memory that they occupy.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.unread.max(self.unread_capacity) + self.unsent.max(self.unsent_capacity)
+    }
+}
+
 /// A database and a key in it.
 pub(crate) type WatchedKey = (usize, Box<[u8]>);
 

@@ -83,12 +83,12 @@ mod timestamp;
 mod world;
 
 pub use batch::Batch;
-pub use client_memory::Buffers;
 pub use command::{Command, Context, Run};
 pub use config::Config;
 pub use engine::Engine;
 pub use entropy::Entropy;
 pub use error::Error;
+pub use held::Buffers;
 pub use host::HostRequest;
 pub use keyspace::{Loaded, Policy};
 pub use rdb::{RdbError, RdbFault};

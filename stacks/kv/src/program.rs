@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::client_memory::Buffers;
 use crate::engine::Engine;
+use crate::held::Buffers;
 use crate::host::HostRequest;
 use crate::session::SessionId;
 

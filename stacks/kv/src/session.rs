@@ -6,9 +6,8 @@ use std::net::SocketAddr;
 
 use netdyno_resp::{Protocol, Reply};
 
-use crate::client_memory::Buffers;
 use crate::error::Error;
-use crate::held::{Held, Refusals, WatchedKey};
+use crate::held::{Buffers, Held, Refusals, WatchedKey};
 use crate::limits::{
     ALLOCATION_BYTES, PUSH_BYTES_MAX, SESSIONS_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_COMMANDS_MAX,
 };
