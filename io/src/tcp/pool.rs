@@ -1,6 +1,6 @@
 //! A pool of free buffers in classes of similar capacity.
 //!
-//! Whoever takes a buffer says how many bytes it is for. A peer decides how long a connection holds its buffer, so a
+//! A connection that takes a buffer says how many bytes it is for. A peer decides how long a connection holds its buffer, so a
 //! large one must not serve a connection that holds a few bytes. The last buffer returned is the next one taken,
 //! because it is still in the cache.
 
