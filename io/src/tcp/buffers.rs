@@ -5,7 +5,7 @@ use std::mem::{replace, take};
 use super::limits::{UNSENT_ROOM_BYTES, UNSENT_ROOM_FACTOR, USUAL_DECAY};
 use super::pool::Pool;
 
-/// What the buffers of a connection contain, and what they occupy.
+/// Sizes of the content and of the memory of a connection's buffers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BufferSizes {
     /// Unconsumed input.

@@ -250,8 +250,8 @@ impl TcpReactor {
         self.shared.open(key).map_or(0, |connection| connection.output.len())
     }
 
-    /// What the buffers of a connection contain and occupy. What a peer makes a server hold is the capacity: that is what
-    /// a limit should count.
+    /// Sizes of the content and of the memory of a connection's buffers. A limit should count the memory, because a peer
+    /// decides how long the connection keeps it.
     #[inline]
     pub fn buffer_sizes(&self, key: Key) -> BufferSizes {
         self.shared.open(key).map(Connection::buffer_sizes).unwrap_or_default()

@@ -32,7 +32,7 @@ pub(crate) struct Links {
     arrivals: Mutex<Arrivals>,
 }
 
-/// What is known about the sources of datagrams.
+/// State about the sources of datagrams.
 #[derive(Debug)]
 struct Arrivals {
     on_link: OnLink,

@@ -2,7 +2,7 @@
 
 use crate::limits::ENTRY_BYTES;
 
-/// What the host's buffers for a session contain and occupy.
+/// Sizes of the content and of the memory of the host's buffers for a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Buffers {
     /// Unexecuted input.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Claimed, Comparison, ComparisonRow, ComparisonSide, Limit, Reference, Tolerance, primary_first};
+use super::{Claimed, Comparison, ComparisonRow, ComparisonSide, Reference, Tolerance, primary_first};
 use crate::report::{self, Cell, Report, differing};
 use netdyno_lab_manifest::{Better, Metric, Workload};
 use netdyno_lab_store::{CellStatus, Host, Run, StoreError, VerdictKind};
@@ -108,13 +108,8 @@ fn claims(
         }
         // The baseline itself has no reference.
         let (row, same_build) = row(metric, (from, index), (to, i), 0.0)?;
-        Some(match tolerance.limit {
-            Limit::Relative(limit) => {
-                let ratio = (row.ratio, row.low, row.high);
-                Claimed::relative(metric, names, ratio, (limit, alike && same_build))
-            }
-            Limit::Absolute(most) => Claimed::absolute(metric, cells, names, most),
-        })
+        let (ratio, limit) = ((row.ratio, row.low, row.high), (tolerance.limit, alike && same_build));
+        Some(Claimed::by_values(metric, cells, names, ratio, limit))
     };
     from.cells.iter().enumerate().filter(|(_, cell)| !cell.ceiling).filter_map(claim).collect()
 }

@@ -302,14 +302,26 @@ impl Claimed {
         (limit, reference): (Limit, Reference),
     ) -> Claimed {
         let names = (to.label.as_str(), from.label.as_str());
-        Claimed::by_state(metric, (to, from), names, reference).unwrap_or_else(|| match limit {
-            Limit::Relative(share) => Claimed::relative(metric, names, ratio, (share, true)),
-            Limit::Absolute(most) => Claimed::absolute(metric, (to, from), names, most),
-        })
+        Claimed::by_state(metric, (to, from), names, reference)
+            .unwrap_or_else(|| Claimed::by_values(metric, (to, from), names, ratio, (limit, true)))
+    }
+
+    /// The claim that follows from the values of two cells. A ratio is undecided unless `is_comparable`.
+    fn by_values(
+        metric: &Metric,
+        cells: (&Cell, &Cell),
+        names: (&str, &str),
+        ratio: (Option<f64>, Option<f64>, Option<f64>),
+        (limit, is_comparable): (Limit, bool),
+    ) -> Claimed {
+        match limit {
+            Limit::Relative(share) => Claimed::relative(metric, names, ratio, (share, is_comparable)),
+            Limit::Absolute(most) => Claimed::absolute(metric, cells, names, most),
+        }
     }
 }
 
-/// What a contender is compared with.
+/// The reference of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reference {
     /// An earlier state of itself: if only that cannot run, the change is a fix.

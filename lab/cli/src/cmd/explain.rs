@@ -159,13 +159,13 @@ impl Looker<'_> {
         let settings = &run.header.settings;
         let _awake = settings.awake.then(Awake::hold).transpose()?;
         let scratch = Scratch::new(self.lab.builder.cache())?;
+        let (there, here) = (run.header.host.headline(), host::this_machine());
         for kind in ProbeKind::ALL {
             for (side, (cell, undisturbed)) in self.pair.cells.into_iter().zip(rates).enumerate() {
                 let known = |role: &String| probes.sides[side].contains_key(&(role.clone(), kind));
                 if !again && self.pair.workload.roles.iter().all(known) {
                     continue;
                 }
-                let (there, here) = (run.header.host.headline(), host::this_machine());
                 if there != here {
                     let place = format!("measured on another machine ({there}; this one: {here})");
                     return Err(format!("run {} was {place}", run.header.id).into());

@@ -53,8 +53,8 @@ fn undecided_fails_only_on_request_and_missing_values_always() {
     assert_eq!(last.regression(), Some(0.05));
 }
 
-/// What a change of a run's records leads to: the exit codes of `compare --rev`, `run`, and `compare RUN RUN` with an unchanged
-/// first run, and what each of them prints.
+/// A name, a change of a run's records, the resulting exit codes of `compare --rev`, `run`, and `compare RUN RUN` with an
+/// unchanged first run, and a part of the text that each of them prints.
 type Row<'a> = (&'a str, &'a dyn Fn(&mut Run), [u8; 3], &'a str);
 
 const NO_NETWORK: &str = "network: host loopback: no privilege for network namespaces";
